@@ -1,0 +1,52 @@
+"""What to train: the frozen, torch-free configuration of one training run."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00]*$")]
+
+
+class TrainConfig(BaseModel):
+    """One training run, whatever the devices: two runs of one config on other device lists train the same model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    recipe: Name = "classification"
+    """How to build model, data, loss and metrics. `python -m trainer catalog` lists the recipes of a host."""
+    model: Name
+    """Name of the model in the recipe's registry: for `classification`, torchvision's classifiers such as `resnet50`."""
+    data: Name
+    """A data set known by name (`digits`) or the path of an image folder on the host that trains."""
+    epochs: int = Field(default=10, ge=1, le=1_000_000)
+    """Passes over the training set."""
+    batch: int = Field(default=64, ge=1, le=1_000_000)
+    """Global batch in samples: what one optimizer step sees over all ranks together, however many there are."""
+    lr: float = Field(default=0.1, gt=0)
+    """Learning rate at the start, for the global batch."""
+    optimizer: Literal["sgd", "adamw"] = "sgd"
+    """`sgd` (with `momentum`) or `adamw`."""
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    """Momentum of `sgd`; without effect on `adamw`."""
+    weight_decay: float = Field(default=5e-4, ge=0)
+    """Weight decay, on every parameter."""
+    schedule: Literal["constant", "cosine"] = "cosine"
+    """Learning rate over the steps: `constant`, or `cosine` from `lr` down to 0 at the last step."""
+    amp: Literal["bf16"] | None = None
+    """Automatic mixed precision of forward and loss; the weights stay fp32."""
+    image_size: int = Field(default=224, ge=8, le=4096)
+    """Height and width, in pixels, that every image is resized to."""
+    val_fraction: float = Field(default=0.1, gt=0, lt=1)
+    """Share of the images kept for validation where an image folder has no `train` and `val` folders of its own."""
+    seed: int = Field(default=0, ge=0, le=2**31 - 1)
+    """Seed of the initial weights, the order of samples and all else that is random."""
+    num_workers: int = Field(default=2, ge=0, le=256)
+    """Loader processes for each rank; 0 loads in the rank itself."""
+    log_every: int = Field(default=10, ge=1)
+    """Steps between two metric records."""
+    save_every: int | None = Field(default=None, ge=1)
+    """Steps between two checkpoints inside an epoch; there is one at each epoch's end in any case."""
+    resume: Name | None = None
+    """Path of a checkpoint to continue from, on the host that trains."""
+    timeout_s: float = Field(default=10_800, gt=0)
+    """Longest wait in one collective before a rank gives up, in seconds; long, since a rank may be compiling."""
