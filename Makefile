@@ -1,0 +1,61 @@
+# Everything a developer does here. Each target makes the virtual environment it needs, when it is missing or stale.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+# Test processes at once. Many tests train on several ranks: more than the cores only makes them slower.
+WORKERS ?= 2
+# Arguments for the tool behind a target: make test ARGS='tests/unit -k lease'
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install demo up test check format bench clean
+
+# An environment whose interpreter is gone (the system's Python was upgraded) is as good as none.
+ifneq ($(wildcard $(STAMP)),)
+ifneq ($(shell $(BIN)/python -c 'print("runs")' 2>/dev/null),runs)
+$(shell rm -f $(STAMP))
+endif
+endif
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## Make the virtual environment (the other targets do it when needed)
+
+demo: $(STAMP) ## Run the whole service here and train one real two-rank job through it
+	$(BIN)/rankzero demo $(ARGS)
+
+up: $(STAMP) ## Run the embedded service until Ctrl-C
+	$(BIN)/rankzero up $(ARGS)
+
+test: $(STAMP) ## Run all tests; they start their own PostgreSQL and Valkey servers
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+check: $(STAMP) ## Lint, formatting, types, import directions
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## Put the code into the form that check asks for
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(STAMP) ## Measure latencies, step times and memory
+	$(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## Remove the virtual environment and everything that was built
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "RankZero needs Python 3.11 or newer, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1 || echo missing)." >&2; \
+	  echo "Name another one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "Installing into $(VENV): PyTorch is large, so the first time takes several minutes."
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[all,dev]'
+	@touch $@
