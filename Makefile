@@ -53,7 +53,7 @@ clean: ## Remove the virtual environment and everything that was built
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "RankZero needs Python 3.11 or newer, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1 || echo missing)." >&2; \
+	  echo "RankZero needs Python 3.11 or newer, but '$(PYTHON)' is: $$($(PYTHON) --version 2>/dev/null || echo missing)." >&2; \
 	  echo "Name another one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@echo "Installing into $(VENV): PyTorch is large, so the first time takes several minutes."
 	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
