@@ -15,7 +15,7 @@ class TrainConfig(BaseModel):
     recipe: Name = "classification"
     """How to build model, data, loss and metrics. `python -m trainer catalog` lists the recipes of a host."""
     model: Name
-    """Name of the model in the recipe's registry: for `classification`, torchvision's classifiers such as `resnet50`."""
+    """A model of the recipe's registry: for `classification`, one of torchvision's classifiers such as `resnet50`."""
     data: Name
     """A data set known by name (`digits`) or the path of an image folder on the host that trains."""
     epochs: int = Field(default=10, ge=1, le=1_000_000)

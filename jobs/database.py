@@ -1,0 +1,157 @@
+"""The database: engine, transactions, clock and schema upgrade, for PostgreSQL and SQLite alike."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy import DateTime, Dialect, Engine, create_engine, event, literal_column, make_url, select, text
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.orm import Session
+from sqlalchemy.types import TypeDecorator
+
+from jobs.settings import get_settings
+
+PLANNER_LOCK = 0x52414E4B
+"""Key of the advisory lock that makes planners take turns ("RANK")."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware UTC time on both databases. SQLite has no such type: it keeps the UTC wall time without its zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value!r} has no time zone")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  # TypeDecorator's signature
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Database:
+    """One engine and the transactions on it. Threads share it; a fork must make its own."""
+
+    def __init__(self, url: str) -> None:
+        self.url = make_url(url)
+        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgresql_engine(self.url)
+        self._read_engine = self.engine.execution_options(read_only=True) if self.is_sqlite else self.engine
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.url.get_backend_name() == "sqlite"
+
+    @contextmanager
+    def session_scope(self, *, read_only: bool = False) -> Iterator[Session]:
+        """Open one transaction: commit at the end, roll back on an error.
+
+        Under SQLite a writing transaction takes the write lock at once (BEGIN IMMEDIATE): one that reads first and
+        then writes fails with "database is locked" however long it would wait.
+        """
+        with (
+            Session(self._read_engine if read_only else self.engine, expire_on_commit=False) as session,
+            session.begin(),
+        ):
+            yield session
+
+    def dispose(self) -> None:
+        """Close every pooled connection."""
+        self.engine.dispose()
+
+
+@cache
+def get_database() -> Database:
+    """Return this process's database, as the settings name it."""
+    return Database(get_settings().database_url)
+
+
+def now(session: Session) -> datetime:
+    """Return the database's time: the only clock that leases are measured by."""
+    if session.get_bind().dialect.name == "sqlite":
+        return datetime.fromisoformat(
+            session.execute(text("SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')")).scalar_one()
+        ).replace(tzinfo=UTC)
+    moment = session.execute(select(literal_column("clock_timestamp()", UtcDateTime()))).scalar_one()
+    assert isinstance(moment, datetime)
+    return moment
+
+
+def lock_planning(session: Session) -> None:
+    """Wait for this transaction's turn to plan. SQLite's one writer at a time is that turn already."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": PLANNER_LOCK})
+
+
+def upgrade(url: str) -> None:
+    """Bring the schema to the newest revision; several processes may do so at once."""
+    from alembic import command
+    from alembic.config import Config
+
+    database = Database(url)
+    try:
+        with database.engine.begin() as connection:
+            if not database.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": PLANNER_LOCK})
+            config = Config()
+            config.set_main_option("script_location", "migrations:")
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    finally:
+        database.dispose()
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    return create_engine(
+        url,
+        pool_pre_ping=True,
+        # Nobody waits for a database that does not answer: each of these turns silence into an error.
+        connect_args={
+            "connect_timeout": 5,
+            "keepalives_idle": 5,
+            "keepalives_interval": 2,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 10_000,
+            "options": "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s",
+        },
+    )
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    if url.database:
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url, connect_args={"timeout": 30})
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: DBAPIConnection, _record: object) -> None:
+        connection.isolation_level = None  # sqlite3 itself must not open transactions
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")  # an accepted job survives a power cut
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        read_only = connection.get_execution_options().get("read_only", False)
+        connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+if __name__ == "__main__":
+    import sys
+
+    if sys.argv[1:] != ["upgrade"]:
+        sys.exit("usage: python -m jobs.database upgrade")
+    upgrade(get_settings().database_url)

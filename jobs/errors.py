@@ -1,0 +1,35 @@
+"""The errors that the store and the planner raise."""
+
+
+class JobError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class NotFoundError(JobError):
+    """No such job, attempt or host; the message names it."""
+
+
+class InvalidSpecError(JobError, ValueError):
+    """A spec that parses but cannot run anywhere; names the field and the way out."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+
+class InvalidFilterError(JobError, ValueError):
+    """A filter, sort or cursor that is not one; names the parameter."""
+
+    def __init__(self, parameter: str, message: str) -> None:
+        super().__init__(f"{parameter}: {message}")
+        self.parameter = parameter
+        self.message = message
+
+
+class IllegalTransitionError(JobError):
+    """A state change outside TRANSITIONS: an invariant of ours is broken, nothing was written."""
+
+
+class StaleAttemptError(JobError):
+    """The writer's attempt has ended or was never the holder: nothing was written, and the writer must stop."""

@@ -1,0 +1,63 @@
+"""The states of a job, who leaves them and who rescues them; the one table of legal transitions."""
+
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """Where a job is. Written by the planner and the supervisor only, and only along TRANSITIONS."""
+
+    QUEUED = "queued"
+    """Waits for its devices; `reason` says for what. The planner leaves it. Rescue: every worker's tick plans anew."""
+    STARTING = "starting"
+    """An attempt holds its leases and its ranks come up. The supervisor leaves it at the run's first record.
+    Rescue: the host's worker when the supervisor dies or never came, any worker when the lease runs out."""
+    RUNNING = "running"
+    """The ranks train. The supervisor leaves it when the attempt ends. Rescue: as for starting."""
+    PAUSED = "paused"
+    """Stopped on request with its devices free and its checkpoint kept. Left on the next intent: run or cancel."""
+    SUCCEEDED = "succeeded"
+    """Rank 0 wrote the completion record. Final."""
+    FAILED = "failed"
+    """Ended by a fault that a retry would not mend, or with its retries spent; `failure` says which. Final."""
+    CANCELLED = "cancelled"
+    """Ended because the user asked for it. Final."""
+
+    @property
+    def is_terminal(self) -> bool:
+        return not TRANSITIONS[self]
+
+    @property
+    def is_live(self) -> bool:
+        """An attempt exists that may hold devices."""
+        return self in (State.STARTING, State.RUNNING)
+
+
+TRANSITIONS: dict[State, frozenset[State]] = {
+    State.QUEUED: frozenset({State.STARTING, State.PAUSED, State.CANCELLED}),
+    State.STARTING: frozenset({State.RUNNING, State.QUEUED, State.PAUSED, State.FAILED, State.CANCELLED}),
+    State.RUNNING: frozenset({State.SUCCEEDED, State.QUEUED, State.PAUSED, State.FAILED, State.CANCELLED}),
+    State.PAUSED: frozenset({State.QUEUED, State.CANCELLED}),
+    State.SUCCEEDED: frozenset(),
+    State.FAILED: frozenset(),
+    State.CANCELLED: frozenset(),
+}
+"""Every legal change of a job's state; `jobs.store.transitions` applies them, docs/job-lifecycle.md draws them."""
+
+
+class Intent(StrEnum):
+    """What the user wants of a job. Written by the user's verbs only; the service converges on it."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    CANCEL = "cancel"
+
+
+class Outcome(StrEnum):
+    """How an attempt ended; None in the database while it has not."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    PAUSED = "paused"
+    LOST = "lost"
+    """Its host or supervisor went away, or its lease ran out."""

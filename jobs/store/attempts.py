@@ -1,0 +1,262 @@
+"""Attempts, their placements and their leases: from the planner's decision to the proven end.
+
+Every function that writes for an attempt checks first, in the same transaction, that the attempt has not ended
+(`_fence`): the row lock it takes also keeps the attempt from ending until that transaction is over.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import PurePath
+from typing import Any
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from jobs.database import now
+from jobs.errors import StaleAttemptError
+from jobs.planner import Start
+from jobs.settings import get_settings
+from jobs.states import Intent, Outcome, State
+from jobs.store.transitions import changed, move, record
+from jobs.tables import Attempt, DeviceRow, Host, Job, Lease, Placement
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """What a supervisor learns from its heartbeat."""
+
+    intent: Intent
+    lease_s: float
+    """How long the leases hold from the moment the heartbeat was sent, at least."""
+
+
+def start(session: Session, decision: Start) -> Placement | None:
+    """Open the next attempt of a queued job with its placement and leases; None if the job moved on meanwhile."""
+    at = now(session)
+    job = session.get(Job, decision.job_id, populate_existing=True)
+    if job is None or job.state != State.QUEUED or job.intent != Intent.RUN:
+        return None
+    number = job.attempt + 1
+    names = [device.name for device in decision.devices]
+    session.add(Attempt(job_id=job.id, number=number, created_at=at, world_size=len(names)))
+    session.flush()
+    run_root = session.scalars(select(Host.run_root).where(Host.name == decision.host_name)).one()
+    # The token keeps a run root that outlived its database from handing an old journal to a new attempt.
+    run_dir = PurePath(run_root) / f"job-{job.id}" / f"attempt-{number}-{secrets.token_hex(4)}"
+    placement = Placement(
+        job_id=job.id,
+        attempt=number,
+        node_rank=0,
+        host_name=decision.host_name,
+        devices=names,
+        run_dir=str(run_dir),
+        created_at=at,
+        journal_offset=0,
+        log_offsets={},
+    )
+    session.add(placement)
+    expires = at + timedelta(seconds=get_settings().lease_s)
+    for device in decision.devices:
+        session.add(Lease(device_id=device.id, job_id=job.id, attempt=number, acquired_at=at, expires_at=expires))
+    session.flush()
+    detail = {"host": decision.host_name, "devices": names}
+    moved = move(session, job, State.STARTING, at=at, detail=detail, attempt=number, progress=None)
+    assert moved, "the planner's lock keeps a queued job from moving"
+    return placement
+
+
+def get_placement(session: Session, placement_id: int) -> Placement:
+    """Return a placement that exists."""
+    return session.get_one(Placement, placement_id, populate_existing=True)
+
+
+def open_placements(session: Session, host_name: str) -> Sequence[Placement]:
+    """Return the placements of a host that have not ended."""
+    query = select(Placement).where(Placement.host_name == host_name, Placement.ended_at.is_(None))
+    return session.scalars(query.order_by(Placement.id)).all()
+
+
+def claim(session: Session, placement_id: int, supervisor: str) -> Placement:
+    """Make `supervisor` the one owner of a placement. Raises StaleAttemptError if it has one or has ended."""
+    at = now(session)
+    statement = (
+        update(Placement)
+        .where(Placement.id == placement_id, Placement.claimed_at.is_(None), Placement.ended_at.is_(None))
+        .values(claimed_at=at, heartbeat_at=at, supervisor=supervisor)
+    )
+    if not changed(session, statement):
+        raise StaleAttemptError(f"placement {placement_id} is taken or has ended")
+    placement = get_placement(session, placement_id)
+    renew(session, placement)
+    return placement
+
+
+def renew(session: Session, placement: Placement) -> Renewal:
+    """Extend the attempt's leases from the database's time on, and tell the user's intent.
+
+    Raises StaleAttemptError once the attempt has ended.
+    """
+    at = now(session)
+    _fence(session, placement.job_id, placement.attempt)
+    lease_s = get_settings().lease_s
+    changed(
+        session,
+        update(Lease)
+        .where(Lease.job_id == placement.job_id, Lease.attempt == placement.attempt, Lease.released_at.is_(None))
+        .values(expires_at=at + timedelta(seconds=lease_s)),
+    )
+    changed(session, update(Placement).where(Placement.id == placement.id).values(heartbeat_at=at))
+    intent = session.scalars(select(Job.intent).where(Job.id == placement.job_id)).one()
+    return Renewal(Intent(intent), lease_s)
+
+
+def advance(
+    session: Session,
+    placement: Placement,
+    *,
+    journal: tuple[int, int] | None = None,
+    log_offsets: dict[str, int] | None = None,
+) -> None:
+    """Record how far the placement's files are shipped; the rows they hold go into the same transaction.
+
+    `journal` is (offset before, offset after). Raises StaleAttemptError once the attempt has ended, or when somebody
+    else has shipped meanwhile.
+    """
+    _fence(session, placement.job_id, placement.attempt)
+    statement = update(Placement).where(Placement.id == placement.id)
+    if journal is not None:
+        before, after = journal
+        if not changed(session, statement.where(Placement.journal_offset == before).values(journal_offset=after)):
+            raise StaleAttemptError(f"placement {placement.id}: its journal was shipped past byte {before} by another")
+    if log_offsets is not None:
+        changed(session, statement.values(log_offsets=log_offsets))
+
+
+def set_running(session: Session, placement: Placement, *, resumed_step: int | None) -> None:
+    """The ranks are up: the job is running."""
+    at = now(session)
+    _fence(session, placement.job_id, placement.attempt)
+    changed(
+        session,
+        update(Attempt)
+        .where(Attempt.job_id == placement.job_id, Attempt.number == placement.attempt, Attempt.started_at.is_(None))
+        .values(started_at=at, resumed_step=resumed_step),
+    )
+    job = session.get_one(Job, placement.job_id, populate_existing=True)
+    if job.state == State.STARTING:
+        move(session, job, State.RUNNING, at=at, started_at=job.started_at or at)
+
+
+def set_progress(session: Session, placement: Placement, progress: dict[str, Any]) -> None:
+    """Merge `progress` into how far the job is. The caller's transaction has fenced already."""
+    job = session.get_one(Job, placement.job_id, populate_existing=True)
+    merged = {**(job.progress or {}), **progress}
+    changed(session, update(Job).where(Job.id == job.id).values(progress=merged, updated_at=now(session)))
+
+
+def end(
+    session: Session, job_id: int, attempt: int, outcome: Outcome, *, failure: dict[str, Any] | None = None
+) -> State:
+    """End an attempt, free its devices and move its job on, all or nothing; return the job's new state.
+
+    The caller has proven that no process of the attempt is left, or that the time is past by which a cut-off
+    supervisor has killed its own. Raises StaleAttemptError if the attempt has ended already.
+    """
+    at = now(session)
+    statement = (
+        update(Attempt)
+        .where(Attempt.job_id == job_id, Attempt.number == attempt, Attempt.ended_at.is_(None))
+        .values(ended_at=at, outcome=outcome, failure=failure)
+    )
+    if not changed(session, statement):
+        raise StaleAttemptError(f"job {job_id}, attempt {attempt} has ended already")
+    mine = (Placement.job_id == job_id, Placement.attempt == attempt, Placement.ended_at.is_(None))
+    changed(session, update(Placement).where(*mine).values(ended_at=at))
+    held = (Lease.job_id == job_id, Lease.attempt == attempt, Lease.released_at.is_(None))
+    changed(session, update(Lease).where(*held).values(released_at=at))
+    job = session.get_one(Job, job_id, populate_existing=True)
+    to, columns = _next_state(job, outcome)
+    detail: dict[str, Any] = {"outcome": outcome}
+    if failure is not None:
+        columns["failure"] = failure
+        detail |= {"cause": failure.get("cause"), "message": failure.get("message"), "rank": failure.get("rank")}
+    moved = move(session, job, to, at=at, detail=detail, **columns)
+    assert moved, "the attempt that has just ended was the only one that could move the job"
+    return to
+
+
+def expire(session: Session) -> list[tuple[int, int]]:
+    """End every attempt whose leases have run out as lost; return (job_id, attempt) of each."""
+    at = now(session)
+    query = (
+        select(Lease.job_id, Lease.attempt)
+        .join(Attempt, (Attempt.job_id == Lease.job_id) & (Attempt.number == Lease.attempt))
+        .where(Lease.released_at.is_(None), Lease.expires_at <= at, Attempt.ended_at.is_(None))
+        .distinct()
+    )
+    expired = [(job_id, attempt) for job_id, attempt in session.execute(query)]
+    lost = []
+    for job_id, attempt in expired:
+        if _still_expired(session, job_id, attempt, at):
+            failure = {"cause": "lost", "message": "its lease ran out: no word from its supervisor", "rank": None}
+            end(session, job_id, attempt, Outcome.LOST, failure=failure)
+            lost.append((job_id, attempt))
+    return lost
+
+
+def select_attempts(session: Session, job_id: int) -> Sequence[Attempt]:
+    """Return the attempts of a job, oldest first."""
+    return session.scalars(select(Attempt).where(Attempt.job_id == job_id).order_by(Attempt.number)).all()
+
+
+def select_placements(session: Session, job_id: int) -> Sequence[Placement]:
+    """Return the placements of all attempts of a job, oldest first."""
+    return session.scalars(select(Placement).where(Placement.job_id == job_id).order_by(Placement.id)).all()
+
+
+def device_rows(session: Session, placement: Placement) -> list[DeviceRow]:
+    """Return the placement's devices in rank order."""
+    query = select(DeviceRow).where(DeviceRow.host_name == placement.host_name, DeviceRow.name.in_(placement.devices))
+    by_name = {row.name: row for row in session.scalars(query)}
+    return [by_name[name] for name in placement.devices]
+
+
+def note(session: Session, placement: Placement, kind: str, detail: dict[str, Any]) -> None:
+    """Write an event of the running attempt."""
+    record(session, placement.job_id, kind, attempt=placement.attempt, at=now(session), detail=detail)
+
+
+def _fence(session: Session, job_id: int, attempt: int) -> None:
+    """Hold the attempt's row for the rest of the transaction, or raise StaleAttemptError if it has ended."""
+    row = session.execute(
+        select(Attempt.number)
+        .where(Attempt.job_id == job_id, Attempt.number == attempt, Attempt.ended_at.is_(None))
+        .with_for_update()
+    ).one_or_none()
+    if row is None:
+        raise StaleAttemptError(f"job {job_id}, attempt {attempt} has ended: its supervisor must stop")
+
+
+def _still_expired(session: Session, job_id: int, attempt: int, at: datetime) -> bool:
+    """Take the attempt's row, then look again: its supervisor may have renewed since the list was read."""
+    try:
+        _fence(session, job_id, attempt)
+    except StaleAttemptError:
+        return False
+    query = select(Lease.id).where(Lease.job_id == job_id, Lease.attempt == attempt, Lease.released_at.is_(None))
+    return session.execute(query.where(Lease.expires_at <= at).limit(1)).first() is not None
+
+
+def _next_state(job: Job, outcome: Outcome) -> tuple[State, dict[str, Any]]:
+    """Where a job goes when its attempt ends, and the columns that change with it."""
+    if outcome is not Outcome.LOST:
+        return State(outcome.value), {}
+    if job.intent == Intent.CANCEL:
+        return State.CANCELLED, {}
+    if job.intent == Intent.PAUSE:
+        return State.PAUSED, {}
+    if job.retries >= job.max_retries:
+        return State.FAILED, {}
+    return State.QUEUED, {"retries": job.retries + 1}

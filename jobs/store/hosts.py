@@ -1,0 +1,98 @@
+"""Hosts and their devices: registration, heartbeats, and the planner's view of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, select, update
+from sqlalchemy.orm import Session
+
+from jobs import planner
+from jobs.database import now
+from jobs.settings import get_settings
+from jobs.store.transitions import changed
+from jobs.tables import DeviceRow, Host, Job, Lease
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """A device as its host describes it."""
+
+    name: str
+    kind: str
+    uuid: str | None = None
+    model: str | None = None
+    memory_bytes: int | None = None
+    simulated: bool = False
+
+
+def register(session: Session, name: str, *, run_root: str, devices: Sequence[DeviceInfo]) -> None:
+    """Write what a starting worker found on its host. Devices that are gone stay, as not present, for their history."""
+    at = now(session)
+    host = session.get(Host, name)
+    if host is None:
+        session.add(Host(name=name, registered_at=at, heartbeat_at=at, run_root=run_root))
+        session.flush()
+    else:
+        host.run_root, host.heartbeat_at = run_root, at
+    known = {row.name: row for row in session.scalars(select(DeviceRow).where(DeviceRow.host_name == name))}
+    for row in known.values():
+        row.present = False
+    for device in devices:
+        row = known.get(device.name) or DeviceRow(host_name=name, name=device.name)
+        row.kind, row.uuid, row.model = device.kind, device.uuid, device.model
+        row.memory_bytes, row.simulated, row.present = device.memory_bytes, device.simulated, True
+        session.add(row)
+
+
+def set_catalog(session: Session, name: str, catalog: dict[str, Any]) -> None:
+    """Publish what the host's trainer can run."""
+    changed(session, update(Host).where(Host.name == name).values(catalog=catalog))
+
+
+def beat(session: Session, name: str) -> None:
+    """Say that the host's worker lives."""
+    changed(session, update(Host).where(Host.name == name).values(heartbeat_at=now(session)))
+
+
+def all_hosts(session: Session) -> Sequence[Host]:
+    """Return every host, by name."""
+    return session.scalars(select(Host).order_by(Host.name)).all()
+
+
+def is_alive(host: Host, at: datetime) -> bool:
+    """Whether the host's worker has reported within `host_timeout_s` of the database's time `at`."""
+    return at - host.heartbeat_at <= timedelta(seconds=get_settings().host_timeout_s)
+
+
+def devices(session: Session) -> Sequence[Row[DeviceRow, int | None, int | None]]:
+    """Return every present device with the job and the attempt that hold it, if any."""
+    return session.execute(
+        select(DeviceRow, Lease.job_id, Lease.attempt)
+        .outerjoin(Lease, (Lease.device_id == DeviceRow.id) & Lease.released_at.is_(None))
+        .where(DeviceRow.present)
+        .order_by(DeviceRow.host_name, DeviceRow.id)
+    ).all()
+
+
+def planner_view(session: Session, at: datetime) -> list[planner.Host]:
+    """Return all hosts as the planner sees them, at the database's time `at`."""
+    by_host: dict[str, list[planner.Device]] = {}
+    for row, job_id, _attempt in devices(session):
+        by_host.setdefault(row.host_name, []).append(
+            planner.Device(row.id, row.name, row.kind, row.model, row.memory_bytes, job_id)
+        )
+    return [
+        planner.Host(host.name, tuple(by_host.get(host.name, ())), is_alive(host, at)) for host in all_hosts(session)
+    ]
+
+
+def lease_history(session: Session) -> Sequence[Row[str, str, Lease, Job]]:
+    """Return every lease there ever was, with its host and device name, oldest first."""
+    return session.execute(
+        select(DeviceRow.host_name, DeviceRow.name, Lease, Job)
+        .join(Lease, Lease.device_id == DeviceRow.id)
+        .join(Job, Job.id == Lease.job_id)
+        .order_by(Lease.id)
+    ).all()

@@ -1,0 +1,165 @@
+"""Jobs: storing, finding, and what the user wants of them."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, select, update
+from sqlalchemy.orm import Session
+
+from jobs.database import now
+from jobs.errors import InvalidSpecError, NotFoundError
+from jobs.planner import WaitingJob, can_ever_run
+from jobs.spec import JobSpec
+from jobs.states import Intent, State
+from jobs.store import hosts
+from jobs.store.transitions import changed, move, record
+from jobs.tables import Job, JobEvent
+
+SORTS = ("id", "-id", "priority", "-priority", "name", "-name", "created_at", "-created_at")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A stored job, and what its submitter should know."""
+
+    job: Job
+    warnings: tuple[str, ...]
+
+
+def submit(session: Session, spec: JobSpec) -> Submission:
+    """Store a job as queued.
+
+    Raises InvalidSpecError for a recipe, model or data set that no registered host knows.
+    """
+    known = [host.catalog for host in hosts.all_hosts(session) if host.catalog]
+    _check_against_catalogs(spec, known)
+    at = now(session)
+    job = Job(
+        name=spec.name or spec.train.model,
+        spec=spec.model_dump(mode="json"),
+        labels=dict(spec.labels),
+        priority=spec.priority,
+        max_retries=spec.max_retries,
+        state=State.QUEUED,
+        intent=Intent.RUN,
+        attempt=0,
+        retries=0,
+        created_at=at,
+        updated_at=at,
+        queued_at=at,
+    )
+    impossible = can_ever_run(spec.device, spec.world_size, hosts.planner_view(session, at))
+    if impossible:
+        job.reason = impossible
+    session.add(job)
+    session.flush()
+    record(session, job.id, "submitted", attempt=0, at=at, to_state=State.QUEUED, detail={})
+    warnings = () if impossible is None else (f"accepted, but {impossible}: the job waits until one is",)
+    return Submission(job, warnings)
+
+
+def _check_against_catalogs(spec: JobSpec, catalogs: Sequence[dict[str, Any]]) -> None:
+    """Refuse what no host has published. Where none has published yet there is nothing to hold a spec against."""
+    if not catalogs:
+        return
+    train = spec.train
+    recipes = [catalog["recipes"] for catalog in catalogs]
+    _require("train.recipe", train.recipe, {name for each in recipes for name in each})
+    offers = [each[train.recipe] for each in recipes if train.recipe in each]
+    _require("train.model", train.model, {name for offer in offers for name in offer["models"]})
+    if "/" not in train.data:
+        _require(
+            "train.data", train.data, {name for offer in offers for name in offer["data"]}, or_else="a folder's path"
+        )
+
+
+def _require(field: str, name: str, known: set[str], *, or_else: str | None = None) -> None:
+    if name in known:
+        return
+    near = difflib.get_close_matches(name, known, n=3) or sorted(known)[:5]
+    hint = ", ".join(near) + (f", or {or_else}" if or_else else "")
+    raise InvalidSpecError(field, f"no registered host knows {name!r}; nearest: {hint}")
+
+
+def get(session: Session, job_id: int) -> Job:
+    """Return a job. Raises NotFoundError."""
+    job = session.get(Job, job_id, populate_existing=True) if 0 < job_id < 2**63 else None
+    if job is None:
+        raise NotFoundError(f"no job {job_id}")
+    return job
+
+
+def select_jobs(
+    *,
+    states: list[State] | None = None,
+    labels: dict[str, str] | None = None,
+    name: str | None = None,
+    sort: str = "-id",
+) -> Select[Job]:
+    """Return the query for jobs: in any of `states`, with all of `labels`, whose name contains `name`."""
+    query = select(Job)
+    if states:
+        query = query.where(Job.state.in_(states))
+    for key, value in (labels or {}).items():
+        query = query.where(Job.labels[key].as_string() == value)
+    if name:
+        query = query.where(Job.name.icontains(name, autoescape=True))
+    assert sort in SORTS, f"{sort} is refused before it gets here"
+    column = getattr(Job, sort.removeprefix("-"))
+    descending = sort.startswith("-")
+    query = query.order_by(column.desc() if descending else column)
+    return query if column is Job.id else query.order_by(Job.id.desc() if descending else Job.id)
+
+
+def set_intent(session: Session, job_id: int, intent: Intent) -> Job:
+    """Write what the user wants; a job with no live attempt follows at once, others once their supervisor reads it.
+
+    A terminal job, and one that is to be cancelled, stays as it is. Raises NotFoundError.
+    """
+    at = now(session)
+    statement = (
+        update(Job)
+        .where(Job.id == job_id, Job.intent.not_in([intent, Intent.CANCEL]), Job.finished_at.is_(None))
+        .values(intent=intent, updated_at=at)
+    )
+    if changed(session, statement):
+        job = get(session, job_id)
+        record(session, job_id, "intent", attempt=job.attempt, at=at, detail={"intent": intent})
+        settle(session, job)
+    return get(session, job_id)
+
+
+def settle(session: Session, job: Job) -> None:
+    """Bring a job that has no live attempt to what its user wants. No-op for any other."""
+    at = now(session)
+    state, intent = State(job.state), Intent(job.intent)
+    if state in (State.QUEUED, State.PAUSED) and intent is Intent.CANCEL:
+        move(session, job, State.CANCELLED, at=at)
+    elif state is State.QUEUED and intent is Intent.PAUSE:
+        move(session, job, State.PAUSED, at=at)
+    elif state is State.PAUSED and intent is Intent.RUN:
+        move(session, job, State.QUEUED, at=at)
+
+
+def waiting(session: Session) -> list[WaitingJob]:
+    """Return every queued job that wants to run, for the planner."""
+    rows = session.scalars(select(Job).where(Job.state == State.QUEUED, Job.intent == Intent.RUN)).all()
+    specs = [(row, JobSpec.model_validate(row.spec)) for row in rows]
+    return [WaitingJob(row.id, row.priority, spec.device, spec.world_size) for row, spec in specs]
+
+
+def set_reason(session: Session, job_id: int, reason: str) -> None:
+    """Write what a queued job waits for, if that is news."""
+    changed(
+        session,
+        update(Job)
+        .where(Job.id == job_id, Job.state == State.QUEUED, Job.reason.is_distinct_from(reason))
+        .values(reason=reason),
+    )
+
+
+def select_events(job_id: int) -> Select[JobEvent]:
+    """Return the query for a job's events, oldest first."""
+    return select(JobEvent).where(JobEvent.job_id == job_id).order_by(JobEvent.id)

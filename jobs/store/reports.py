@@ -1,0 +1,178 @@
+"""What runs report: metrics, checkpoints and logs; written by shipping, read by users.
+
+Writing the same report twice changes nothing. The writers' caller fences and commits (`attempts.advance`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, func, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session, aliased
+
+from jobs.database import now
+from jobs.store.transitions import changed
+from jobs.tables import Checkpoint, LogChunk, Metric, Placement
+
+
+@dataclass(frozen=True)
+class MetricPoint:
+    """One value after one step; `value` is None where it is not finite, and `kind` says what it was."""
+
+    name: str
+    step: int
+    epoch: int
+    at: datetime
+    value: float | None
+    kind: str | None = None
+
+
+@dataclass(frozen=True)
+class CheckpointFile:
+    """A committed checkpoint, and the paths of those it replaces."""
+
+    path: str
+    step: int
+    epoch: int
+    sha256: str
+    size_bytes: int
+    best: bool
+    values: dict[str, float | None]
+    at: datetime
+    removed: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class LogPiece:
+    """A piece of one rank's output, beginning at byte `offset` of its log."""
+
+    rank: int
+    offset: int
+    text: str
+
+
+def add_metrics(session: Session, placement: Placement, points: Sequence[MetricPoint]) -> None:
+    """Store metric values."""
+    rows = [
+        {
+            "job_id": placement.job_id,
+            "attempt": placement.attempt,
+            "name": storable(point.name)[:255],
+            "step": point.step,
+            "epoch": point.epoch,
+            "at": point.at,
+            "value": point.value,
+            "kind": point.kind,
+        }
+        for point in points
+    ]
+    _insert_new(session, Metric, rows)
+
+
+def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile) -> None:
+    """Store a checkpoint, and mark those it replaces as removed."""
+    key = {"job_id": placement.job_id, "attempt": placement.attempt}
+    row = key | {
+        "host_name": placement.host_name,
+        "path": file.path,
+        "step": file.step,
+        "epoch": file.epoch,
+        "sha256": file.sha256,
+        "size_bytes": file.size_bytes,
+        "best": file.best,
+        "values": file.values,
+        "created_at": file.at,
+    }
+    _insert_new(session, Checkpoint, [row])
+    if file.best:
+        mine = (Checkpoint.job_id == placement.job_id, Checkpoint.best)
+        changed(session, update(Checkpoint).where(*mine, Checkpoint.path != file.path).values(best=False))
+    if file.removed:
+        gone = (Checkpoint.job_id == placement.job_id, Checkpoint.path.in_(file.removed))
+        changed(session, update(Checkpoint).where(*gone).values(removed_at=now(session)))
+
+
+def add_logs(session: Session, placement: Placement, pieces: Sequence[LogPiece]) -> None:
+    """Store pieces of the ranks' output."""
+    at = now(session)
+    rows = [
+        {
+            "job_id": placement.job_id,
+            "attempt": placement.attempt,
+            "rank": piece.rank,
+            "offset": piece.offset,
+            "text": storable(piece.text),
+            "at": at,
+        }
+        for piece in pieces
+    ]
+    _insert_new(session, LogChunk, rows)
+
+
+def select_metrics(job_id: int, *, names: Sequence[str] | None = None, from_step: int = 0) -> Select[Metric]:
+    """Return the query for a job's metric series: for each name and step the value of the newest attempt there."""
+    newer = aliased(Metric)
+    overwritten = (
+        select(newer.attempt)
+        .where(
+            newer.job_id == Metric.job_id,
+            newer.name == Metric.name,
+            newer.step == Metric.step,
+            newer.attempt > Metric.attempt,
+        )
+        .exists()
+    )
+    query = select(Metric).where(Metric.job_id == job_id, Metric.step >= from_step, ~overwritten)
+    if names:
+        query = query.where(Metric.name.in_(names))
+    return query.order_by(Metric.name, Metric.step)
+
+
+def select_checkpoints(job_id: int, *, with_removed: bool = False) -> Select[Checkpoint]:
+    """Return the query for a job's checkpoints, oldest first."""
+    query = select(Checkpoint).where(Checkpoint.job_id == job_id).order_by(Checkpoint.id)
+    return query if with_removed else query.where(Checkpoint.removed_at.is_(None))
+
+
+def resumable(session: Session, job_id: int) -> Sequence[Checkpoint]:
+    """Return the checkpoints a new attempt may continue from, the furthest first."""
+    query = select_checkpoints(job_id).order_by(None)
+    return session.scalars(query.order_by(Checkpoint.step.desc(), Checkpoint.id.desc())).all()
+
+
+def select_logs(
+    job_id: int, *, rank: int | None = None, attempt: int | None = None, after: int = 0
+) -> Select[LogChunk]:
+    """Return the query for a job's output with ids above `after`, in the order it was shipped.
+
+    Only one supervisor writes for a job at a time, so ids become visible in order within a job.
+    """
+    query = select(LogChunk).where(LogChunk.job_id == job_id, LogChunk.id > after)
+    if rank is not None:
+        query = query.where(LogChunk.rank == rank)
+    if attempt is not None:
+        query = query.where(LogChunk.attempt == attempt)
+    return query.order_by(LogChunk.id)
+
+
+def metric_names(session: Session, job_id: int) -> Sequence[str]:
+    """Return the names of a job's metrics, sorted."""
+    return session.scalars(
+        select(func.distinct(Metric.name)).where(Metric.job_id == job_id).order_by(Metric.name)
+    ).all()
+
+
+def storable(text: str) -> str:
+    """Text as every database takes it: PostgreSQL refuses NUL and lone surrogates."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+def _insert_new(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
+    """Insert the rows that are not there yet."""
+    if not rows:
+        return
+    dialect = session.get_bind().dialect.name
+    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    session.execute(insert(table).on_conflict_do_nothing(), rows)

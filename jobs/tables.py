@@ -1,0 +1,281 @@
+"""The tables. Times are the database's own clock, always UTC."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from jobs.database import UtcDateTime
+from jobs.states import Intent, Outcome, State
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+Id = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite counts up by itself only on INTEGER."""
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(naming_convention=NAMING)
+    type_annotation_map = {  # noqa: RUF012  # SQLAlchemy's own class attribute
+        datetime: UtcDateTime(),
+        dict[str, Any]: JSON(),
+        dict[str, str]: JSON(),
+        list[str]: JSON(),
+        str: String(255),
+        float: Double(),
+    }
+
+
+def _one_of(column: str, values: type[State] | type[Intent] | type[Outcome]) -> CheckConstraint:
+    listed = ", ".join(f"'{value.value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=column)
+
+
+class Job(Base):
+    """What a user asked for, what they want of it now, and where it is."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        _one_of("state", State),
+        _one_of("intent", Intent),
+        Index("ix_jobs_state_priority_id", "state", "priority", "id"),
+        Index("ix_jobs_name", "name"),
+    )
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    name: Mapped[str]
+    spec: Mapped[dict[str, Any]]
+    labels: Mapped[dict[str, str]]
+    priority: Mapped[int]
+    max_retries: Mapped[int]
+    state: Mapped[str] = mapped_column(String(16))
+    intent: Mapped[str] = mapped_column(String(16))
+    attempt: Mapped[int]
+    """Number of the newest attempt; 0 before the first."""
+    retries: Mapped[int]
+    """How many attempts the infrastructure has lost."""
+    reason: Mapped[str | None] = mapped_column(Text)
+    """What a queued job waits for."""
+    failure: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """The error report of the attempt that failed last."""
+    progress: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """How far the newest attempt is: step, total_steps, epoch, epochs, values."""
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    queued_at: Mapped[datetime]
+    """When it last became queued: its place in the line among equals is by `id`, not by this."""
+    started_at: Mapped[datetime | None]
+    """When its first attempt began to train."""
+    finished_at: Mapped[datetime | None]
+
+
+class Attempt(Base):
+    """One try at running a job. Its number is the fencing token of every write it makes."""
+
+    __tablename__ = "attempts"
+    __table_args__ = (_one_of("outcome", Outcome),)
+
+    job_id: Mapped[int] = mapped_column(Id, ForeignKey("jobs.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    outcome: Mapped[str | None] = mapped_column(String(16))
+    failure: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+    world_size: Mapped[int]
+    resumed_step: Mapped[int | None]
+    """Global step of the checkpoint it continued from."""
+
+
+class Host(Base):
+    """A machine with a worker."""
+
+    __tablename__ = "hosts"
+
+    name: Mapped[str] = mapped_column(primary_key=True)
+    registered_at: Mapped[datetime]
+    heartbeat_at: Mapped[datetime]
+    run_root: Mapped[str] = mapped_column(Text)
+    catalog: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """What its trainer can run; None until it has said so."""
+
+
+class DeviceRow(Base):
+    """A device of a host: a CUDA device (real or simulated), `mps`, or a CPU slot."""
+
+    __tablename__ = "devices"
+    __table_args__ = (UniqueConstraint("host_name", "name"),)
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    host_name: Mapped[str] = mapped_column(ForeignKey("hosts.name"))
+    name: Mapped[str] = mapped_column(String(32))
+    """`cuda:N` in the worker's own view, `mps`, or `cpu:N` for a slot."""
+    kind: Mapped[str] = mapped_column(String(8))
+    uuid: Mapped[str | None]
+    """The driver's name for the physical device, whatever its index."""
+    model: Mapped[str | None]
+    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    simulated: Mapped[bool] = mapped_column(Boolean)
+    present: Mapped[bool] = mapped_column(Boolean)
+    """Whether the host reported it when its worker last started."""
+
+
+class Placement(Base):
+    """One host's share of an attempt, and how far its supervisor has shipped its files."""
+
+    __tablename__ = "placements"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),
+        UniqueConstraint("job_id", "attempt", "node_rank"),
+        Index(
+            "ix_placements_open",
+            "host_name",
+            sqlite_where=text("ended_at IS NULL"),
+            postgresql_where=text("ended_at IS NULL"),
+        ),
+    )
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[int] = mapped_column(Id)
+    attempt: Mapped[int]
+    node_rank: Mapped[int]
+    host_name: Mapped[str] = mapped_column(ForeignKey("hosts.name"))
+    devices: Mapped[list[str]]
+    """Names of its devices, in rank order."""
+    run_dir: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[datetime]
+    claimed_at: Mapped[datetime | None]
+    """When its one supervisor took it; a second supervisor finds it taken and leaves."""
+    supervisor: Mapped[str | None]
+    """`pid:start time` of that supervisor on its host."""
+    heartbeat_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
+    journal_offset: Mapped[int] = mapped_column(BigInteger)
+    """Bytes of the journal that the database has; moves in the same transaction as the rows."""
+    log_offsets: Mapped[dict[str, Any]]
+    """Bytes of each rank's log that the database has, by rank."""
+
+
+class Lease(Base):
+    """Exclusive hold of a device by an attempt. Rows stay after their release: they are the history."""
+
+    __tablename__ = "leases"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),
+        Index(
+            "uq_leases_live_device",
+            "device_id",
+            unique=True,
+            sqlite_where=text("released_at IS NULL"),
+            postgresql_where=text("released_at IS NULL"),
+        ),
+        Index("ix_leases_job_id_attempt", "job_id", "attempt"),
+    )
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    device_id: Mapped[int] = mapped_column(Id, ForeignKey("devices.id"))
+    job_id: Mapped[int] = mapped_column(Id)
+    attempt: Mapped[int]
+    acquired_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+    released_at: Mapped[datetime | None]
+
+
+class JobEvent(Base):
+    """What happened to a job, in order."""
+
+    __tablename__ = "job_events"
+    __table_args__ = (Index("ix_job_events_job_id_id", "job_id", "id"),)
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[int] = mapped_column(Id, ForeignKey("jobs.id"))
+    attempt: Mapped[int]
+    at: Mapped[datetime]
+    kind: Mapped[str] = mapped_column(String(32))
+    """`submitted`, `state`, `intent`, `epoch`, `log`, `note`."""
+    from_state: Mapped[str | None] = mapped_column(String(16))
+    to_state: Mapped[str | None] = mapped_column(String(16))
+    detail: Mapped[dict[str, Any]]
+
+
+class Metric(Base):
+    """One value of one metric after one step of one attempt."""
+
+    __tablename__ = "metrics"
+    __table_args__ = (ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),)
+
+    job_id: Mapped[int] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    step: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    attempt: Mapped[int] = mapped_column(primary_key=True)
+    epoch: Mapped[int]
+    at: Mapped[datetime]
+    value: Mapped[float | None]
+    """None where it is not finite; `kind` says which then."""
+    kind: Mapped[str | None] = mapped_column(String(4))
+
+
+class Checkpoint(Base):
+    """A committed checkpoint file. `removed_at` is set once the trainer has let go of the file."""
+
+    __tablename__ = "checkpoints"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),
+        UniqueConstraint("job_id", "attempt", "path"),
+    )
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[int] = mapped_column(Id)
+    attempt: Mapped[int]
+    host_name: Mapped[str]
+    path: Mapped[str] = mapped_column(Text)
+    """Absolute on that host."""
+    step: Mapped[int] = mapped_column(BigInteger)
+    epoch: Mapped[int]
+    sha256: Mapped[str] = mapped_column(String(64))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    best: Mapped[bool] = mapped_column(Boolean)
+    values: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+    removed_at: Mapped[datetime | None]
+
+
+class LogChunk(Base):
+    """A piece of one rank's output."""
+
+    __tablename__ = "log_chunks"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),
+        UniqueConstraint("job_id", "attempt", "rank", "offset"),
+        Index("ix_log_chunks_job_id_id", "job_id", "id"),
+    )
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[int] = mapped_column(Id)
+    attempt: Mapped[int]
+    rank: Mapped[int]
+    offset: Mapped[int] = mapped_column(BigInteger)
+    """Byte of the rank's log at which it begins."""
+    text: Mapped[str] = mapped_column(Text)
+    at: Mapped[datetime]
