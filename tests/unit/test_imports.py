@@ -38,7 +38,9 @@ FORBIDDEN = {
         ("rankzero/added.py", line)
         for line in ("import api", "import jobs", "import worker", "import trainer", "import trainer.config")
     ],
-    "migrations": [("migrations/added.py", f"import {package}") for package in ("api", "rankzero", "trainer", "worker")],
+    "migrations": [
+        ("migrations/added.py", f"import {package}") for package in ("api", "rankzero", "trainer", "worker")
+    ],
     "service-torch-free": [
         (f"{package}/added.py", "import torch") for package in ("api", "jobs", "migrations", "rankzero", "worker")
     ],
