@@ -112,6 +112,25 @@ def renew(session: Session, placement: Placement) -> Renewal:
     return Renewal(Intent(intent), lease_s)
 
 
+def read_intent(session: Session, placement: Placement) -> Intent:
+    """Return what the user wants now. Raises StaleAttemptError once the attempt has ended."""
+    query = select(Job.intent).join(Attempt, Attempt.job_id == Job.id)
+    live = (Attempt.job_id == placement.job_id, Attempt.number == placement.attempt, Attempt.ended_at.is_(None))
+    intent = session.scalars(query.where(*live)).one_or_none()
+    if intent is None:
+        raise StaleAttemptError(f"job {placement.job_id}, attempt {placement.attempt} has ended")
+    return Intent(intent)
+
+
+def ended_run_dirs(session: Session, host_name: str, run_dirs: Sequence[str], *, for_s: float) -> Sequence[str]:
+    """Return those of `run_dirs` whose placement on this host ended at least `for_s` seconds ago."""
+    if not run_dirs:
+        return []
+    before = now(session) - timedelta(seconds=for_s)
+    query = select(Placement.run_dir).where(Placement.host_name == host_name, Placement.ended_at <= before)
+    return session.scalars(query.where(Placement.run_dir.in_(run_dirs))).all()
+
+
 def advance(
     session: Session,
     placement: Placement,
@@ -150,9 +169,10 @@ def set_running(session: Session, placement: Placement, *, resumed_step: int | N
 
 
 def set_progress(session: Session, placement: Placement, progress: dict[str, Any]) -> None:
-    """Merge `progress` into how far the job is. The caller's transaction has fenced already."""
+    """Merge `progress`, and its `values` into those known, into how far the job is. The caller has fenced."""
     job = session.get_one(Job, placement.job_id, populate_existing=True)
-    merged = {**(job.progress or {}), **progress}
+    known = job.progress or {}
+    merged = known | progress | {"values": known.get("values", {}) | progress.get("values", {})}
     changed(session, update(Job).where(Job.id == job.id).values(progress=merged, updated_at=now(session)))
 
 

@@ -1,0 +1,114 @@
+"""This host: its name, its devices, and what its trainer can run."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+
+import pynvml
+import structlog
+
+from jobs.settings import Settings
+from jobs.store.hosts import DeviceInfo
+
+log = structlog.get_logger()
+
+
+def find_devices(settings: Settings) -> list[DeviceInfo]:
+    """Return the devices of this host: CUDA in the worker's own view, or simulated, `mps`, and CPU slots.
+
+    Raises ValueError where simulated devices are asked for beside real ones, whose names they would take.
+    """
+    gpus = _visible_gpus()
+    if gpus and settings.simulated_devices:
+        raise ValueError(
+            f"simulated_devices: this host has {len(gpus)} real CUDA devices; "
+            "unset RANKZERO_SIMULATED_DEVICES, which is for hosts with none"
+        )
+    simulated = [
+        DeviceInfo(f"cuda:{index}", "cuda", model="simulated", simulated=True)
+        for index in range(settings.simulated_devices)
+    ]
+    mps = [DeviceInfo("mps", "mps")] if sys.platform == "darwin" and platform.machine() == "arm64" else []
+    slots = settings.cpu_slots if settings.cpu_slots is not None else os.cpu_count() or 1
+    return [*gpus, *simulated, *mps, *(DeviceInfo(f"cpu:{index}", "cpu") for index in range(slots))]
+
+
+def read_catalog() -> dict[str, object] | None:
+    """Ask the trainer, in a process of its own, what it can run; None, and a log line, where it cannot say."""
+    command = [sys.executable, "-m", "trainer", "catalog"]
+    try:
+        answer = subprocess.run(command, capture_output=True, check=True, timeout=300)
+        catalog = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        stderr = getattr(error, "stderr", None) or b""
+        log.error("catalog_unknown", error=str(error), stderr=stderr.decode(errors="replace")[-2000:])
+        return None
+    assert isinstance(catalog, dict)
+    return catalog
+
+
+def trainer_environment(devices: list[DeviceInfo]) -> dict[str, str]:
+    """Return the variables that show a trainer exactly these devices, by the driver's own names for them.
+
+    A CUDA index means something else in each process; a UUID is the same device in a retry and in every view.
+    """
+    real = [device.uuid for device in devices if device.kind == "cuda" and not device.simulated]
+    return {"CUDA_VISIBLE_DEVICES": ",".join(uuid for uuid in real if uuid)}
+
+
+def trainer_devices(devices: list[DeviceInfo]) -> tuple[str, ...]:
+    """Return the devices as the trainer numbers them, given `trainer_environment`; simulated ones keep their names."""
+    if all(device.simulated for device in devices):
+        return tuple(device.name for device in devices)
+    return tuple(f"cuda:{index}" if device.kind == "cuda" else device.kind for index, device in enumerate(devices))
+
+
+def _visible_gpus() -> list[DeviceInfo]:
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves to this worker, numbered as it sees them."""
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return []
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        gpus = [_describe(handle) for handle in handles]
+    finally:
+        pynvml.nvmlShutdown()
+    chosen = visible(gpus, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    return [
+        DeviceInfo(f"cuda:{index}", "cuda", gpu.uuid, gpu.model, gpu.memory_bytes) for index, gpu in enumerate(chosen)
+    ]
+
+
+def visible(gpus: list[DeviceInfo], mask: str | None) -> list[DeviceInfo]:
+    """Apply CUDA_VISIBLE_DEVICES as the CUDA runtime does: in its order, and no further than the first bad entry.
+
+    Indices count in PCI order, as NVML does. Source: CUDA C++ Programming Guide, environment variables.
+    """
+    if mask is None:
+        return gpus
+    chosen: list[DeviceInfo] = []
+    for entry in (each.strip() for each in mask.split(",")):
+        by_index = gpus[int(entry)] if entry.isascii() and entry.isdigit() and int(entry) < len(gpus) else None
+        by_uuid = [gpu for gpu in gpus if entry and gpu.uuid and gpu.uuid.startswith(entry)]
+        found = by_index or (by_uuid[0] if len(by_uuid) == 1 else None)
+        if found is None or found in chosen:
+            break
+        chosen.append(found)
+    return chosen
+
+
+def _describe(handle: object) -> DeviceInfo:
+    return DeviceInfo(
+        name="",
+        kind="cuda",
+        uuid=_text(pynvml.nvmlDeviceGetUUID(handle)),
+        model=_text(pynvml.nvmlDeviceGetName(handle)),
+        memory_bytes=int(pynvml.nvmlDeviceGetMemoryInfo(handle).total),
+    )
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
