@@ -13,6 +13,9 @@ PLAN = "rankzero.plan"
 LAUNCH = "rankzero.launch"
 PLAN_QUEUE = "plan"
 
+UNREACHABLE = (OperationalError, KombuError, RedisError, OSError)
+"""What a broker that is down, or is another kind of server, raises."""
+
 log = structlog.get_logger()
 
 
@@ -58,8 +61,18 @@ def wake_host(host_name: str, placement_id: int) -> None:
     _send(LAUNCH, placement_id, host_queue(host_name))
 
 
+def broker_answers() -> bool:
+    """Whether the broker takes messages now; waits for its answer for about a second."""
+    try:
+        with get_celery().connection_for_write() as connection:
+            connection.ensure_connection(max_retries=0, timeout=1)
+    except UNREACHABLE:
+        return False
+    return True
+
+
 def _send(task: str, subject_id: int, queue: str) -> None:
     try:
         get_celery().send_task(task, args=[subject_id], queue=queue, expires=60)
-    except (OperationalError, KombuError, RedisError, OSError) as error:
+    except UNREACHABLE as error:
         log.warning("wake_up_lost", task=task, queue=queue, error=str(error))

@@ -160,6 +160,6 @@ def set_reason(session: Session, job_id: int, reason: str) -> None:
     )
 
 
-def select_events(job_id: int) -> Select[JobEvent]:
-    """Return the query for a job's events, oldest first."""
-    return select(JobEvent).where(JobEvent.job_id == job_id).order_by(JobEvent.id)
+def select_events(job_id: int, *, after: int = 0) -> Select[JobEvent]:
+    """Return the query for a job's events with ids above `after`, oldest first."""
+    return select(JobEvent).where(JobEvent.job_id == job_id, JobEvent.id > after).order_by(JobEvent.id)
