@@ -1,0 +1,170 @@
+"""The one table of HTTP errors, each answered as a problem document (RFC 9457)."""
+
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict
+from sqlalchemy import exc
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from jobs.errors import InvalidFilterError, InvalidSpecError, NotFoundError
+from jobs.store.reports import storable
+
+MEDIA_TYPE = "application/problem+json"
+MAX_BODY_BYTES = 1024 * 1024
+"""No job spec comes near this; a body above it is refused before it is read whole."""
+PLACES = ("body", "query", "path", "header", "cookie")
+"""What FastAPI puts before a field's own path."""
+
+log = structlog.get_logger()
+
+
+class FieldError(BaseModel):
+    """What is wrong with one field."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    field: str
+    """Path of the field in the body, such as `train.batch`, or the name of the parameter."""
+    message: str
+
+
+class Problem(BaseModel):
+    """Why a request was not done (RFC 9457)."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    type: str = "about:blank"
+    """Nothing beyond the status: what to show is in `detail` and `errors`."""
+    title: str
+    """The status in words."""
+    status: int
+    detail: str
+    """What was wrong, and what to do about it."""
+    errors: list[FieldError] = []
+    """The fields that are wrong."""
+
+
+def _documented(description: str) -> dict[str, Any]:
+    schema = {"$ref": "#/components/schemas/Problem"}
+    return {"model": Problem, "description": description, "content": {MEDIA_TYPE: {"schema": schema}}}
+
+
+DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    404: _documented("There is no such thing."),
+    422: _documented("A field or parameter is wrong; `errors` names each."),
+    503: _documented("The database does not answer now; the same request may succeed later."),
+}
+
+
+def only_problems(responses: dict[str, Any]) -> None:
+    """Take `application/json` out of documented errors: FastAPI files a response's model under it in any case."""
+    for response in responses.values():
+        if MEDIA_TYPE in response.get("content", {}):
+            response["content"].pop("application/json", None)
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of `app` a problem document."""
+    app.add_exception_handler(RequestValidationError, _invalid_request)
+    app.add_exception_handler(InvalidSpecError, _invalid_spec)
+    app.add_exception_handler(InvalidFilterError, _invalid_filter)
+    app.add_exception_handler(NotFoundError, _not_found)
+    for silent in (exc.OperationalError, exc.InterfaceError, exc.TimeoutError):
+        app.add_exception_handler(silent, _database_silent)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def problem(
+    status: int,
+    detail: str,
+    *,
+    errors: Iterable[FieldError] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return the answer for an error."""
+    content = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        # A lone surrogate that a client sent would make the answer itself impossible to encode.
+        detail=storable(detail),
+        errors=[FieldError(field=storable(each.field), message=storable(each.message)) for each in errors],
+    )
+    return JSONResponse(content.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def body_too_large() -> Response:
+    """Return the answer to a body above MAX_BODY_BYTES."""
+    # The rest of the body is not read, so the connection cannot carry another request.
+    return problem(413, f"the body is larger than {MAX_BODY_BYTES} bytes", headers={"Connection": "close"})
+
+
+async def _invalid_request(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    if isinstance(error.body, bytes):
+        return problem(415, "the body is not JSON by its header; send Content-Type: application/json")
+    errors = [_field_error(each) for each in _of_one_kind(error.errors())]
+    return problem(422, "; ".join(f"{each.field}: {each.message}" for each in errors[:5]), errors=errors)
+
+
+async def _invalid_spec(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, InvalidSpecError)
+    return problem(422, str(error), errors=[FieldError(field=error.field, message=error.message)])
+
+
+async def _invalid_filter(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, InvalidFilterError)
+    return problem(422, str(error), errors=[FieldError(field=error.parameter, message=error.message)])
+
+
+async def _not_found(_request: Request, error: Exception) -> Response:
+    return problem(404, str(error))
+
+
+async def _database_silent(request: Request, error: Exception) -> Response:
+    log.warning("database_silent", path=request.url.path, error=str(error).splitlines()[0])
+    return problem(503, "the database does not answer; try again later", headers={"Retry-After": "5"})
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, RecursionError):
+        return problem(422, "the body is nested too deep", errors=[FieldError(field="body", message="nested too deep")])
+    if error.status_code == 404:
+        return problem(404, f"nothing at {request.url.path}")
+    if error.status_code == 405:
+        return problem(405, f"{request.url.path} does not take {request.method}", headers=error.headers)
+    if error.status_code == 413:
+        return body_too_large()
+    return problem(error.status_code, error.detail, headers=error.headers)
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    # The traceback follows in the server's own log: the framework raises the error again once this is answered.
+    log.error("request_failed", path=request.url.path, method=request.method, error=type(error).__name__)
+    return problem(500, "the service failed; its log says why")
+
+
+def _field_error(error: Mapping[str, Any]) -> FieldError:
+    named = error.get("ctx", {}).get("field")
+    place = [str(part) for part in error["loc"] if part != "DeviceCount"]
+    if error["type"] == "json_invalid":
+        return FieldError(field="body", message=f"not JSON: {error['ctx']['error']} at character {error['loc'][-1]}")
+    if place[0] == "query":
+        del place[2:]  # a parameter that is repeated goes by its name alone
+    field = named or ".".join(place[1:] if place[0] in PLACES else place) or place[0]
+    message = "there is no such field" if error["type"] == "extra_forbidden" else error["msg"]
+    return FieldError(field=field, message=message)
+
+
+def _of_one_kind(errors: Iterable[Any]) -> list[Any]:
+    """Leave out, for a device given as an object, the complaint that it is no string."""
+    listed = list(errors)
+    as_object = any("DeviceCount" in error["loc"] for error in listed)
+    return [error for error in listed if not (as_object and error["loc"][-2:] == ("device", "str"))]

@@ -1,0 +1,92 @@
+"""The query parameters of the lists; one that is not named here is refused, not ignored."""
+
+from typing import Annotated
+
+from fastapi import Path
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from api.pages import PageQuery
+from jobs.errors import InvalidFilterError
+from jobs.states import State
+from jobs.store.jobs import SORTS
+
+MAX_ID = 2**63 - 1
+"""The largest number that a database column holds."""
+
+JobId = Annotated[int, Path(ge=1, le=MAX_ID, description="Id of the job.")]
+Text = Annotated[str, Field(max_length=255, pattern=r"^[^\x00]*$")]
+Number = Annotated[int, Field(ge=0, le=MAX_ID)]
+
+
+def _known_sort(sort: str) -> str:
+    if sort not in SORTS:
+        raise PydanticCustomError("sort", "must be one of {sorts}", {"sorts": ", ".join(SORTS)})
+    return sort
+
+
+def _key_and_value(label: str) -> str:
+    if "=" not in label:
+        raise PydanticCustomError("label", "must be key=value")
+    return label
+
+
+class JobQuery(PageQuery):
+    """Which jobs, in which order."""
+
+    state: list[State] = Field(default=[], max_length=16)
+    """Only jobs in this state; repeat it for any of several."""
+    label: list[Annotated[Text, AfterValidator(_key_and_value)]] = Field(default=[], max_length=16)
+    """Only jobs with this label, as `key=value`; repeat it for all of several."""
+    name: Text | None = None
+    """Only jobs whose name contains this, upper or lower case."""
+    sort: Annotated[str, AfterValidator(_known_sort), Field(json_schema_extra={"enum": list(SORTS)})] = "-id"
+    """Order; a minus means descending."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The wanted labels. Raises InvalidFilterError where one key is to have two values."""
+        wanted: dict[str, str] = {}
+        for label in self.label:
+            key, _, value = label.partition("=")
+            if wanted.setdefault(key, value) != value:
+                raise InvalidFilterError("label", f"no job has two values of {key!r}")
+        return wanted
+
+
+class MetricQuery(PageQuery):
+    """Which metric values."""
+
+    name: list[Text] = Field(default=[], max_length=256)
+    """Only the metric of this name; repeat it for any of several."""
+    from_step: Number = 0
+    """Only values after at least this many steps."""
+
+
+class CheckpointQuery(PageQuery):
+    """Which checkpoints."""
+
+    removed: bool = False
+    """Also those whose file the trainer has let go of."""
+
+
+class _FollowQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    after: Number = 0
+    """Only what came after this; the answer names it as `after`."""
+    limit: int = Field(default=200, ge=1, le=1000)
+    """Most items in the answer."""
+
+
+class EventQuery(_FollowQuery):
+    """Which events."""
+
+
+class LogQuery(_FollowQuery):
+    """Which pieces of the output."""
+
+    rank: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    """Only the output of this global rank."""
+    attempt: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    """Only the output of this attempt."""

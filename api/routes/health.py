@@ -1,0 +1,31 @@
+"""Whether the process lives, and whether it can do its work."""
+
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+
+from api.models import Alive, Ready
+from jobs import wakeups
+from jobs.database import get_database
+from jobs.store import schema
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz", summary="Is the process alive?")
+def healthz() -> Alive:
+    """Answer as long as the process does."""
+    return Alive()
+
+
+@router.get("/readyz", summary="Can the service take jobs?")
+def readyz() -> Ready:
+    """Answer 200 if the database answers and has the schema this version needs, else 503.
+
+    The broker is reported and not required: it only carries wake-ups.
+    """
+    # Not the request's session: the broker may keep us waiting, and no transaction is open meanwhile.
+    with get_database().session_scope(read_only=True) as session:
+        current = schema.is_current(session)
+    if not current:
+        raise HTTPException(503, "the database lacks this version's schema; run: python -m jobs.database upgrade")
+    return Ready(broker="answers" if wakeups.broker_answers() else "silent")
