@@ -36,6 +36,9 @@ class TrainConfig(BaseModel):
     """Automatic mixed precision of forward and loss; the weights stay fp32."""
     image_size: int = Field(default=224, ge=8, le=4096)
     """Height and width, in pixels, that every image is resized to."""
+    dropout: float | None = Field(default=None, ge=0, lt=1)
+    """Probability of every dropout layer of the model; left out, each model's own. Dropout draws differ from rank to
+    rank: with 0, runs on different device lists agree to rounding."""
     val_fraction: float = Field(default=0.1, gt=0, lt=1)
     """Share of the images kept for validation where an image folder has no `train` and `val` folders of its own."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)

@@ -105,7 +105,9 @@ def _refuse_mixed_spelling(tokens: Sequence[object], whole: object) -> None:
     named = [isinstance(token, str) and "cuda" in token for token in tokens]
     if any(named) and not all(named):
         odd = next(token for token, is_named in zip(tokens, named, strict=True) if not is_named)
-        raise DeviceError(f"device: {_shown(odd)} in {_shown(whole)} mixes two spellings; write cuda:N for each or for none")
+        raise DeviceError(
+            f"device: {_shown(odd)} in {_shown(whole)} mixes two spellings; write cuda:N for each or for none"
+        )
 
 
 def _shown(token: object) -> str:

@@ -1,12 +1,12 @@
 """The run directory: the files of one placement, and the only contract between a supervisor and the trainer.
 
-    config.json          what to run, written before the start          (RunConfig)
-    journal.jsonl        rank 0's append-only events                    (Record, one a line)
-    error.json           why it failed: the first failing rank          (ErrorReport)
-    ranks/N.log          standard output and error of local rank N
-    ranks/N.error.json   what local rank N itself knew of its failure   (ErrorReport)
-    ranks/N.progress     how far local rank N is                        (Progress)
-    checkpoints/         the checkpoint files that the journal names
+config.json          what to run, written before the start          (RunConfig)
+journal.jsonl        rank 0's append-only events                    (Record, one a line)
+error.json           why it failed: the first failing rank          (ErrorReport)
+ranks/N.log          standard output and error of local rank N
+ranks/N.error.json   what local rank N itself knew of its failure   (ErrorReport)
+ranks/N.progress     how far local rank N is                        (Progress)
+checkpoints/         the checkpoint files that the journal names
 """
 
 import json
@@ -239,6 +239,14 @@ class RunDir:
         for record in read_records(self.journal):
             last = record
         return last if isinstance(last, Completed) else None
+
+    def last_checkpoint(self) -> CheckpointSaved | None:
+        """Return the newest checkpoint that the journal names: the one to continue from."""
+        newest = None
+        for record in read_records(self.journal):
+            if isinstance(record, CheckpointSaved):
+                newest = record
+        return newest
 
 
 def write_atomic(path: Path, content: bytes) -> None:

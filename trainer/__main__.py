@@ -1,0 +1,9 @@
+"""`python -m trainer`."""
+
+from trainer.parent_death import die_with_parent
+
+if __name__ == "__main__":
+    die_with_parent()
+    from trainer.command import main
+
+    main()

@@ -1,0 +1,260 @@
+"""Checkpoints: what a run continues from, written so that a crash at any instant leaves the one before."""
+
+import hashlib
+import os
+import pickle
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn, optim
+
+from trainer.errors import CheckpointError, NonFiniteLossError
+from trainer.reporting import Journal, warn
+from trainer.run_dir import CheckpointSaved, RunDir, finite_values, fsync_folder, read_records
+
+FORMAT = 1
+"""Changes when an older file can no longer be read."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that the rest of a run depends on. No generator state: seeds follow from epoch and step (trainer.seeds)."""
+
+    model: dict[str, torch.Tensor]
+    """Weights and buffers by name, of the bare model: no `module.` prefix."""
+    optimizer: dict[str, Any]
+    epoch: int
+    """Epochs completed."""
+    step_in_epoch: int
+    """Steps taken in the epoch after those; all of them where only its evaluation is left to do."""
+    step: int
+    """Optimizer steps taken in all."""
+    steps_per_epoch: int
+    seed: int
+    world_size: int
+    config: dict[str, Any]
+    """The TrainConfig, as JSON."""
+    class_names: tuple[str, ...]
+    values: dict[str, float]
+    """Validation metrics at this point; empty in the middle of an epoch."""
+    metric: float | None
+    """The one of them that `best` goes by."""
+    best_file: str | None = None
+    """Name of the best checkpoint up to and including this one, in the same folder."""
+    best_metric: float | None = None
+    format: int = FORMAT
+
+
+def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
+    """Read a checkpoint onto the CPU, running no code from it. Raises CheckpointError naming the file.
+
+    `verify_digest` also compares its sha256 with what the journal beside it says, where there is one.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"{path}: there is no such checkpoint")
+    if verify_digest and (recorded := _recorded_digest(path)) not in (None, _digest(path)):
+        raise CheckpointError(
+            f"{path}: the checkpoint is damaged (its sha256 is not {recorded}, which the journal names)"
+        )
+    try:
+        payload = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, EOFError, RuntimeError, ValueError, KeyError, AttributeError, pickle.UnpicklingError) as error:
+        reason = str(error).strip().splitlines()
+        raise CheckpointError(
+            f"{path}: not a readable checkpoint ({type(error).__name__}: {reason[0] if reason else ''})"
+        ) from error
+    if not isinstance(payload, dict) or payload.get("format") != FORMAT:
+        raise CheckpointError(f"{path}: not a checkpoint of this program, or of another release of it")
+    missing = {entry.name for entry in fields(Checkpoint)} ^ payload.keys()
+    if missing:
+        raise CheckpointError(f"{path}: the checkpoint lacks or has too much of {', '.join(sorted(missing))}")
+    return Checkpoint(**payload)
+
+
+def restore(path: Path, checkpoint: Checkpoint, *, model: nn.Module, optimizer: optim.Optimizer) -> None:
+    """Put a checkpoint's state into the model and the optimizer. Raises CheckpointError naming the first misfit."""
+    own = model.state_dict()
+    for name in (*own, *(name for name in checkpoint.model if name not in own)):
+        ours, theirs = own.get(name), checkpoint.model.get(name)
+        if ours is None or theirs is None or ours.shape != theirs.shape:
+            raise CheckpointError(f"{path}: of another model: {name} is {_shape(theirs)} there and {_shape(ours)} here")
+    model.load_state_dict(checkpoint.model)
+    try:
+        optimizer.load_state_dict(checkpoint.optimizer)
+    except (ValueError, KeyError) as error:
+        raise CheckpointError(f"{path}: its optimizer state does not fit: {error}") from error
+
+
+class CheckpointFolder:
+    """The checkpoints of one run directory: rank 0 writes them, and keeps the last and the best."""
+
+    def __init__(self, run_dir: RunDir, journal: Journal) -> None:
+        self._folder, self._journal = run_dir.checkpoints, journal
+        self._announced = _announced(run_dir)
+        self._best: tuple[str, float] | None = None
+        self.last_step: int | None = None
+        """Step of the newest checkpoint that was written or continued from."""
+        self._remove_leftovers()
+
+    @property
+    def best_path(self) -> str:
+        """The best checkpoint, or the last where none was the best of anything, relative to the run directory."""
+        return f"{self._folder.name}/{self._best[0] if self._best else self._announced[-1]}"
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Commit a checkpoint, then tell the journal, then delete what is neither last nor best.
+
+        Raises NonFiniteLossError rather than write weights that are not finite, and OSError where the disk is full; in
+        both cases nothing earlier is touched.
+        """
+        _refuse_non_finite(checkpoint)
+        name = self._free_name(checkpoint.step)
+        is_best = checkpoint.metric is not None and (self._best is None or checkpoint.metric > self._best[1])
+        best = (name, checkpoint.metric) if is_best and checkpoint.metric is not None else self._best
+        payload = {entry.name: getattr(checkpoint, entry.name) for entry in fields(checkpoint)}
+        payload |= {"best_file": best[0] if best else None, "best_metric": best[1] if best else None}
+        digest, size = _commit(self._folder / name, lambda temporary: _write(temporary, payload))
+        self._best = best
+        self._announce(name, checkpoint, digest=digest, size_bytes=size, best=is_best)
+
+    def continue_from(self, path: Path, checkpoint: Checkpoint) -> None:
+        """Take over the best so far of the run that `path` belongs to, as a file of this run directory.
+
+        Where the best is out of reach (only `path` itself was brought here), the best so far is `path`, if it was
+        validated, and else the next checkpoint that is; a warning says so.
+        """
+        self.last_step = checkpoint.step
+        if checkpoint.best_file is None or checkpoint.best_metric is None:
+            return
+        if path.resolve().parent == self._folder.resolve():
+            self._best = (checkpoint.best_file, checkpoint.best_metric)
+            return
+        source = path.with_name(checkpoint.best_file)
+        if source.name == path.name:
+            self._adopt(path, checkpoint, checkpoint.best_metric)
+        elif source.is_file():
+            self._adopt(source, load_checkpoint(source, verify_digest=True), checkpoint.best_metric)
+        else:
+            warn(
+                self._journal, f"the best checkpoint so far, {source}, is gone: the best is sought anew from {path} on"
+            )
+            if checkpoint.metric is not None:
+                self._adopt(path, checkpoint, checkpoint.metric)
+
+    def _adopt(self, source: Path, checkpoint: Checkpoint, metric: float) -> None:
+        name = self._free_name(checkpoint.step)
+        digest, size = _commit(self._folder / name, lambda temporary: _link_or_copy(source, temporary))
+        self._best = (name, metric)
+        self._announce(name, checkpoint, digest=digest, size_bytes=size, best=True)
+
+    def _announce(self, name: str, checkpoint: Checkpoint, *, digest: str, size_bytes: int, best: bool) -> None:
+        kept = {name, self._best[0] if self._best else name}
+        removed = [earlier for earlier in self._announced if earlier not in kept]
+        self._journal.append(
+            CheckpointSaved,
+            durable=True,
+            step=checkpoint.step,
+            epoch=checkpoint.epoch,
+            path=f"{self._folder.name}/{name}",
+            sha256=digest,
+            size_bytes=size_bytes,
+            best=best,
+            values=finite_values(checkpoint.values)[0],
+            removed=tuple(f"{self._folder.name}/{earlier}" for earlier in removed),
+        )
+        self._announced = [earlier for earlier in self._announced if earlier in kept] + [name]
+        self.last_step = checkpoint.step
+        for earlier in removed:
+            (self._folder / earlier).unlink(missing_ok=True)
+
+    def _free_name(self, step: int) -> str:
+        """A name that never was another file's: what the journal once said of a path stays true of it."""
+        name, copy = f"step-{step:08}.pt", 1
+        while (self._folder / name).exists():
+            copy += 1
+            name = f"step-{step:08}-{copy}.pt"
+        return name
+
+    def _remove_leftovers(self) -> None:
+        """Delete what a crash left: half-written files, files nobody was told of, and files taken back."""
+        for path in self._folder.iterdir():
+            if path.name not in self._announced:
+                path.unlink()
+
+
+def _announced(run_dir: RunDir) -> list[str]:
+    names: list[str] = []
+    for record in read_records(run_dir.journal):
+        if isinstance(record, CheckpointSaved):
+            removed = {Path(path).name for path in record.removed}
+            names = [name for name in names if name not in removed] + [Path(record.path).name]
+    return names
+
+
+def _commit(path: Path, write: Callable[[Path], None]) -> tuple[str, int]:
+    """Let `write` make a temporary file, and name it once it is on disk. Returns its sha256 and its size in bytes."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        write(temporary)
+        digest, size = _digest(temporary), temporary.stat().st_size
+        temporary.replace(path)
+        fsync_folder(path.parent)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()  # after a failure: half a file on a full disk is in the way of the next try
+    return digest, size
+
+
+def _write(path: Path, payload: Mapping[str, Any]) -> None:
+    with path.open("wb") as file:
+        torch.save(payload, file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _link_or_copy(source: Path, path: Path) -> None:
+    """Checkpoints never change, so a second name for the same bytes is as good as a copy, and free."""
+    try:
+        os.link(source, path)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, path)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _recorded_digest(path: Path) -> str | None:
+    run_dir = RunDir(path.resolve().parent.parent)
+    if run_dir.checkpoints != path.resolve().parent:
+        return None
+    digests = [
+        record.sha256
+        for record in read_records(run_dir.journal)
+        if isinstance(record, CheckpointSaved) and Path(record.path).name == path.name
+    ]
+    return digests[-1] if digests else None
+
+
+def _refuse_non_finite(checkpoint: Checkpoint) -> None:
+    """Raise NonFiniteLossError for weights that nothing can continue from; a finite loss may have ruined them."""
+    tensors = {name: tensor for name, tensor in checkpoint.model.items() if tensor.is_floating_point()}
+    finite = torch.stack([tensor.isfinite().all() for tensor in tensors.values()])  # one wait for the device, not many
+    if not finite.all():
+        name = next(name for name, is_finite in zip(tensors, finite.tolist(), strict=True) if not is_finite)
+        raise NonFiniteLossError(
+            f"the weights are not finite after step {checkpoint.step} on rank 0 (first: {name}); try a smaller lr "
+            "(earlier checkpoints are intact)"
+        )
+
+
+def _shape(tensor: torch.Tensor | None) -> str:
+    return "absent" if tensor is None else f"of shape {tuple(tensor.shape)}"

@@ -1,0 +1,121 @@
+"""The command `python -m trainer`: run a run directory or a train.yaml, or print the catalog."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NoReturn
+
+from pydantic import ValidationError
+
+from trainer.environment import RankEnvironment, is_rank
+from trainer.errors import Cause, ConfigError, TrainingError
+from trainer.launch import DEFAULT_GRACE_S, Outcome, launch
+from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir, error_report, write_atomic
+from trainer.terminal import RunDisplay
+from trainer.train_file import TrainFile
+
+GRACE_VARIABLE = "RANKZERO_STOP_GRACE_S"
+"""Environment variable: seconds that the ranks get to stop at a common step and save."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and end the process with its status."""
+    options = _parser().parse_args(arguments)
+    try:
+        sys.exit(_run(options))
+    except TrainingError as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(EXIT_USAGE)
+
+
+def run_in(run_dir: RunDir) -> Outcome:
+    """Launch a prepared run directory, showing how it goes on the terminal."""
+    with RunDisplay(run_dir) as display:
+        return launch(run_dir, grace_s=_grace_s(), watch=display.update)
+
+
+def new_run_dir(output: Path | None) -> Path:
+    """Return the folder for a new run: `output`, or the next free one below ./runs."""
+    if output is not None:
+        return output
+    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+    number = 1
+    while True:
+        folder = Path("runs", f"{stamp}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:  # another run began in this second
+            number += 1
+        else:
+            return folder
+
+
+def _run(options: argparse.Namespace) -> int:
+    target: str = options.target
+    if target == "catalog":
+        from trainer.catalog import build_catalog  # imports torchvision
+
+        sys.stdout.write(build_catalog().model_dump_json(indent=2) + "\n")
+        return 0
+    if Path(target).is_dir():
+        return _run_directory(RunDir(Path(target)))
+    return _run_file(Path(target), options)
+
+
+def _run_directory(run_dir: RunDir) -> int:
+    os.environ.setdefault(RUN_DIR_VARIABLE, str(run_dir.path.resolve()))
+    try:
+        outcome = run_in(run_dir)
+    except (OSError, ValidationError, ConfigError) as error:
+        if isinstance(error, OSError) and run_dir.config.exists():
+            raise
+        report = error_report(error, cause=Cause.CONFIG, rank=None, traceback=None)
+        write_atomic(run_dir.error, report.model_dump_json(indent=2).encode())
+        sys.stderr.write(f"error: {run_dir.config}: {error}\n")
+        return EXIT_USAGE
+    return _tell(outcome, run_dir)
+
+
+def _run_file(path: Path, options: argparse.Namespace) -> int:
+    file = TrainFile.read(path, device=options.device, nproc_per_node=options.nproc_per_node)
+    if is_rank(os.environ):
+        from trainer.torchrun import run_as_rank  # imports torch
+
+        run_as_rank(file, RankEnvironment.read(os.environ), output=options.output)
+    config = file.run_config()
+    run_dir = RunDir(new_run_dir(options.output))
+    run_dir.create(config)
+    sys.stderr.write(f"run directory: {run_dir.path}\n")
+    return _tell(run_in(run_dir), run_dir)
+
+
+def _tell(outcome: Outcome, run_dir: RunDir) -> int:
+    if outcome.completed is not None:
+        values = "  ".join(
+            f"{name} {value:.4f}" for name, value in outcome.completed.values.items() if value is not None
+        )
+        sys.stderr.write(f"completed: {values}  best checkpoint {run_dir.path / outcome.completed.best_checkpoint}\n")
+    elif outcome.error is not None:
+        where = f"rank {outcome.error.rank}: " if outcome.error.rank is not None else ""
+        sys.stderr.write(f"{outcome.error.traceback or ''}{outcome.error.cause}: {where}{outcome.error.message}\n")
+    return outcome.exit_status
+
+
+def _grace_s() -> float:
+    text = os.environ.get(GRACE_VARIABLE, "")
+    try:
+        return float(text) if text else DEFAULT_GRACE_S
+    except ValueError as error:
+        raise ConfigError(f"environment variable {GRACE_VARIABLE}: {text!r} is not a number of seconds") from error
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m trainer", description="Train a model on a list of devices.")
+    parser.add_argument("target", help="a run directory, a train.yaml, or the word `catalog`")
+    parser.add_argument("--device", help='where to train: "0,1", "cpu", "mps" or "auto" (with a train.yaml)')
+    parser.add_argument("--nproc-per-node", type=int, metavar="N", help="ranks to start on the CPU (with a train.yaml)")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="run directory to make (default: below ./runs)")
+    return parser

@@ -1,0 +1,147 @@
+"""An image folder: one folder of images for each class, split for validation or with a split of its own."""
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch.utils.data import Dataset
+
+from trainer.data.images import EXTENSIONS, read_image
+from trainer.errors import DataError
+
+Transform = Callable[[torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """One image and the index of its class."""
+
+    path: Path
+    label: int
+
+
+@dataclass(frozen=True)
+class ImageFolder:
+    """What a folder holds; reading the images comes later."""
+
+    class_names: tuple[str, ...]
+    train: tuple[ImageFile, ...]
+    val: tuple[ImageFile, ...]
+    warnings: tuple[str, ...]
+
+
+class ImageDataset(Dataset[tuple[torch.Tensor, int]]):
+    """Images, transformed, with their class: [3, S, S] float32 and an index."""
+
+    def __init__(self, files: Sequence[ImageFile], transform: Transform) -> None:
+        self._files, self._transform = files, transform
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        file = self._files[index]
+        return self._transform(read_image(file.path)), file.label
+
+
+def open_image_folder(root: Path, *, val_fraction: float) -> ImageFolder:
+    """List the images of root/train/CLASS/… and root/val/CLASS/…, or else of root/CLASS/… split by `val_fraction`.
+
+    The train folder says which classes there are, in the order of their names. Hidden files and folders are left out,
+    with a warning where a class folder is hidden. Raises DataError naming the folder that is missing or has no images.
+    """
+    if not root.is_dir():
+        raise DataError(f"data: {root} is not a folder" if root.exists() else f"data: folder {root} does not exist")
+    own_split = (root / "train").is_dir() and (root / "val").is_dir()
+    listing = _Listing()
+    if own_split:
+        class_names = listing.class_names(root / "train")
+        train = listing.files(root / "train", class_names)
+        val = listing.val_files(root / "val", class_names)
+    else:
+        class_names = listing.class_names(root)
+        train, val = _split(root, listing.files(root, class_names), val_fraction)
+    if not val:
+        where = root / "val" if own_split else f"{root} (val_fraction {val_fraction} of {len(train)} images)"
+        raise DataError(f"data: {where} leaves no image for validation")
+    return ImageFolder(class_names, tuple(train), tuple(val), tuple(listing.warnings))
+
+
+class _Listing:
+    """Reads folders, collecting what the user should know about them."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def class_names(self, folder: Path) -> tuple[str, ...]:
+        names = self._folders(folder)
+        if not names:
+            raise DataError(f"data: {folder} has no class folders")
+        if len(names) == 1:
+            hint = "; a train folder needs a val folder beside it" if names == ["train"] else ""
+            raise DataError(f"data: {folder} has only one class, {names[0]!r}; classification needs two or more{hint}")
+        return tuple(names)
+
+    def files(self, folder: Path, class_names: Sequence[str]) -> list[ImageFile]:
+        files: list[ImageFile] = []
+        for label, name in enumerate(class_names):
+            images = _images(folder / name)
+            if not images:
+                raise DataError(f"data: class folder {folder / name} has no images ({', '.join(sorted(EXTENSIONS))})")
+            files += [ImageFile(path, label) for path in images]
+        return files
+
+    def val_files(self, folder: Path, class_names: Sequence[str]) -> list[ImageFile]:
+        """A validation set may lack classes, but cannot have any that training never sees."""
+        labels = {name: label for label, name in enumerate(class_names)}
+        files: list[ImageFile] = []
+        for name in self._folders(folder):
+            if name not in labels:
+                raise DataError(f"data: {folder / name} is of a class that the train folder does not have")
+            files += [ImageFile(path, labels[name]) for path in _images(folder / name)]
+        return files
+
+    def _folders(self, folder: Path) -> list[str]:
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+        hidden = [name for name in names if name.startswith(".")]
+        self.warnings += [f"data: hidden folder {folder / name} is ignored" for name in hidden]
+        return [name for name in names if name not in hidden]
+
+
+def _images(folder: Path) -> list[Path]:
+    """Every image under a class folder, in an order that no file system decides."""
+    found: list[Path] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [
+            Path(parent, name)
+            for name in names
+            if not name.startswith(".") and os.path.splitext(name)[1].lower() in EXTENSIONS
+        ]
+    return sorted(found)
+
+
+def _split(root: Path, files: Sequence[ImageFile], val_fraction: float) -> tuple[list[ImageFile], list[ImageFile]]:
+    """Keep back `val_fraction` of each class, chosen by a hash of the file's name.
+
+    Neither the seed nor the devices have a say: two runs that are compared must have been validated on the same images,
+    and an image added later moves few others across.
+    """
+    train: list[ImageFile] = []
+    val: list[ImageFile] = []
+    by_label: dict[int, list[ImageFile]] = {}
+    for file in files:
+        by_label.setdefault(file.label, []).append(file)
+    for members in by_label.values():
+        ranked = sorted(members, key=lambda file: _hash(file.path.relative_to(root)))
+        kept_back = min(round(len(members) * val_fraction), len(members) - 1)
+        val += ranked[:kept_back]
+        train += ranked[kept_back:]
+    return sorted(train, key=lambda file: file.path), sorted(val, key=lambda file: file.path)
+
+
+def _hash(path: Path) -> bytes:
+    return hashlib.sha256(os.fsencode(path.as_posix())).digest()

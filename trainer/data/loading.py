@@ -1,0 +1,52 @@
+"""Loaders: batches of a data set for one rank, with loader processes that die with it."""
+
+import os
+import signal
+import sys
+from functools import partial
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from trainer.parent_death import die_with_parent
+
+
+def build_loader(
+    dataset: Dataset[Any], sampler: Sampler[int], *, batch: int, num_workers: int, device: torch.device
+) -> DataLoader[Any]:
+    """Return a loader of batches of at most `batch` samples, in the sampler's order.
+
+    Its processes live as long as the loader, so an epoch costs no start; the sampler runs in the rank itself and may
+    therefore change from epoch to epoch.
+    """
+    return DataLoader(
+        dataset,
+        batch_size=batch,
+        sampler=sampler,
+        num_workers=num_workers,
+        pin_memory=device.type == "cuda",
+        persistent_workers=num_workers > 0,
+        worker_init_fn=partial(_begin, os.getpid()),
+        # Loader processes never touch CUDA, so they may be forked, which starts them in milliseconds and shares the
+        # data set's listing; the forkserver, later Pythons' default, would be the parent in the rank's place.
+        multiprocessing_context=("fork" if sys.platform == "linux" else "spawn") if num_workers > 0 else None,
+        # The loader draws a seed from it; from the default generator it would take what training draws next.
+        generator=torch.Generator().manual_seed(0),
+    )
+
+
+def on_device(batch: Any, device: torch.device) -> Any:
+    """Move the tensors of a batch (a tensor, or tuples, lists and dicts of them) to the device."""
+    if isinstance(batch, torch.Tensor):
+        return batch.to(device, non_blocking=True)
+    if isinstance(batch, (tuple, list)):
+        return type(batch)(on_device(part, device) for part in batch)
+    if isinstance(batch, dict):
+        return {name: on_device(part, device) for name, part in batch.items()}
+    return batch
+
+
+def _begin(parent_pid: int, _worker: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what a Ctrl-C means
+    die_with_parent(parent_pid)

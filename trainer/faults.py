@@ -1,0 +1,79 @@
+"""What an exception in a rank means: its cause, and the line that tells people."""
+
+import errno
+import re
+import traceback
+
+import torch
+import torch.distributed as dist
+
+from trainer.errors import Cause, TrainingError
+from trainer.run_dir import ErrorReport, error_report
+
+_OUT_OF_MEMORY = re.compile(
+    r"out of memory|can't allocate memory|cannot allocate memory|not enough memory", re.IGNORECASE
+)
+_COMMUNICATION = re.compile(r"\bgloo\b|\bnccl\b|Connection (closed|reset) by peer|TCPStore|Broken pipe", re.IGNORECASE)
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+_LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
+
+
+def report_of(error: BaseException, *, rank: int) -> ErrorReport:
+    """Describe what ended a rank."""
+    text = "".join(traceback.format_exception(error))
+    report = error_report(error, cause=cause_of(error), rank=rank, traceback=text)
+    if _LOADER.match(str(error)):
+        # A loader process's exception arrives with its traceback for a message; what it said itself is the last line.
+        report = report.model_copy(
+            update={"message": str(error).strip().splitlines()[-1].removeprefix("trainer.errors.")}
+        )
+    return report
+
+
+def cause_of(error: BaseException) -> Cause:
+    """Return the cause that an exception, or one that it was raised from, stands for."""
+    causes = [_own_cause(link) for link in _chain(error)]
+    return next((cause for cause in causes if cause is not Cause.EXCEPTION), Cause.EXCEPTION)
+
+
+def _own_cause(error: BaseException) -> Cause:
+    if isinstance(error, TrainingError):
+        return error.cause
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return Cause.OUT_OF_MEMORY
+    if isinstance(error, OSError):
+        return _OS_CAUSES.get(error.errno or 0, Cause.EXCEPTION)
+    if isinstance(error, dist.DistError):
+        return Cause.COMMUNICATION
+    if isinstance(error, RuntimeError):
+        return _runtime_cause(str(error))
+    return Cause.EXCEPTION
+
+
+_OS_CAUSES = {
+    errno.ENOSPC: Cause.DISK_FULL,
+    errno.EDQUOT: Cause.DISK_FULL,
+    errno.ENOMEM: Cause.OUT_OF_MEMORY,
+}
+
+
+def _runtime_cause(message: str) -> Cause:
+    """Tell torch's plain RuntimeErrors apart; their text is all there is."""
+    for pattern, cause in (
+        (_NO_SPACE, Cause.DISK_FULL),
+        (_OUT_OF_MEMORY, Cause.OUT_OF_MEMORY),
+        (_COMMUNICATION, Cause.COMMUNICATION),
+    ):
+        if pattern.search(message):
+            return cause
+    return Cause.EXCEPTION
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The exception and all it was raised from or while handling, newest first."""
+    links: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in links:
+        links.append(link)
+        link = link.__cause__ or link.__context__
+    return links

@@ -1,0 +1,53 @@
+"""Death with the parent: a process of a run never outlives the process that started it.
+
+Import this before anything heavy: a parent killed while its child still imports torch would otherwise leave an orphan.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from typing import NoReturn
+
+PARENT_PID_VARIABLE = "RANKZERO_PARENT_PID"
+"""Same name as in trainer.run_dir, which is not imported here because pydantic takes a while."""
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_POLL_S = 0.5
+
+
+def die_with_parent(parent_pid: int | None = None) -> None:
+    """End this process with SIGKILL as soon as its parent has ended, also if it already has.
+
+    `parent_pid` defaults to what the starter left in RANKZERO_PARENT_PID; where there is neither, somebody started
+    this process by hand and nothing happens. The variable is removed: a grandchild has another parent.
+
+    On Linux the kernel sends the signal when the *thread* that started this process ends: start from one that lives on.
+    """
+    named = os.environ.pop(PARENT_PID_VARIABLE, None)
+    parent_pid = parent_pid if parent_pid is not None else _pid(named)
+    if parent_pid is None:
+        return
+    if sys.platform == "linux":
+        if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
+    else:
+        threading.Thread(target=_poll, args=(parent_pid,), name="parent-death", daemon=True).start()
+    # Only now: had the parent died before the signal was armed, none would ever come.
+    if os.getppid() != parent_pid:
+        _end()
+
+
+def _pid(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() else None
+
+
+def _poll(parent_pid: int) -> None:
+    while os.getppid() == parent_pid:
+        time.sleep(_POLL_S)
+    _end()
+
+
+def _end() -> NoReturn:
+    os._exit(128 + signal.SIGKILL)

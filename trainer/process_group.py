@@ -1,0 +1,144 @@
+"""The process group: this rank's device, its peers, and the collectives that training needs."""
+
+import os
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.rendezvous import rendezvous
+from torch.nn.parallel import DistributedDataParallel
+
+from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
+from trainer.errors import DeviceError
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Store
+
+
+def connect(environment: RankEnvironment, *, timeout_s: float) -> "Store | None":
+    """Return the store that all ranks share, or None where there is one rank only.
+
+    Our launcher hands rank 0 a listening socket, so that no other run can take the port; under torchrun the store is
+    torchrun's.
+    """
+    if environment.world_size == 1:
+        return None
+    timeout = timedelta(seconds=timeout_s)
+    inherited = os.environ.pop(MASTER_FD_VARIABLE, None)
+    if inherited is not None:
+        return dist.TCPStore(  # type: ignore[attr-defined]  # exported where torch has distributed
+            environment.master_addr,
+            environment.master_port,
+            environment.world_size,
+            is_master=environment.rank == 0,
+            timeout=timeout,
+            master_listen_fd=int(inherited) if inherited else None,
+        )
+    store, _, _ = next(rendezvous("env://", environment.rank, environment.world_size, timeout=timeout))
+    store.set_timeout(timeout)
+    return dist.PrefixStore("rankzero", store)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class ProcessGroup:
+    """One rank's view of all ranks of a run."""
+
+    environment: RankEnvironment
+    device: torch.device
+    store: "Store | None"
+
+    @classmethod
+    def join(
+        cls, environment: RankEnvironment, store: "Store | None", *, device: str, simulated: bool, timeout_s: float
+    ) -> "ProcessGroup":
+        """Join the other ranks: NCCL on CUDA, Gloo on anything else. Raises DeviceError for a missing device."""
+        torch_device = local_device(device, simulated=simulated)
+        if torch_device.type == "cuda":
+            torch.cuda.set_device(torch_device)
+        if store is not None:
+            nccl = torch_device.type == "cuda" and dist.is_nccl_available()
+            dist.init_process_group(
+                "nccl" if nccl else "gloo",
+                store=store,
+                rank=environment.rank,
+                world_size=environment.world_size,
+                timeout=timedelta(seconds=timeout_s),
+                device_id=torch_device if nccl else None,
+            )
+        return cls(environment, torch_device, store)
+
+    @property
+    def rank(self) -> int:
+        return self.environment.rank
+
+    @property
+    def world_size(self) -> int:
+        return self.environment.world_size
+
+    def share(self, name: str, value: str) -> str:
+        """Return rank 0's `value` on every rank."""
+        return shared(self.store, name, value, rank=self.rank)
+
+    def distributed(self, model: nn.Module) -> nn.Module:
+        """Wrap the model so that its gradients are the mean over ranks; with one rank it stays as it is."""
+        if self.store is None:
+            return model
+        device_ids = [self.device.index] if self.device.type == "cuda" else None
+        return DistributedDataParallel(model, device_ids=device_ids, gradient_as_bucket_view=True)
+
+    def sum(self, values: torch.Tensor) -> torch.Tensor:
+        """Add the values of all ranks up, in place, and return them."""
+        if self.store is not None:
+            dist.all_reduce(values)
+        return values
+
+    def align_buffers(self, model: nn.Module) -> None:
+        """Give every rank rank 0's buffers (BatchNorm's statistics), as DDP does before each training forward."""
+        if self.store is not None:
+            for buffer in model.buffers():
+                dist.broadcast(buffer, src=0)
+
+    def wait_for_all(self) -> None:
+        """Return when every rank has got here."""
+        if self.store is not None:
+            dist.barrier()
+
+    def leave(self) -> None:
+        """Tear the group down; nothing may be owed to another rank any more."""
+        if self.store is not None:
+            dist.destroy_process_group()
+
+
+def shared(store: "Store | None", name: str, value: str, *, rank: int) -> str:
+    """Return rank 0's `value` on every rank that shares the store."""
+    if store is None:
+        return value
+    if rank == 0:
+        store.set(name, value)
+        return value
+    value_of_rank_0: bytes = store.get(name)
+    return value_of_rank_0.decode()
+
+
+def local_device(device: str, *, simulated: bool) -> torch.device:
+    """Return the torch device of a rank. Raises DeviceError where this host does not have it."""
+    if simulated or device == "cpu":
+        return torch.device("cpu")
+    if device == "mps":
+        if not torch.backends.mps.is_available():
+            raise DeviceError("device: 'mps' is not available on this host")
+        return torch.device("mps")
+    index = int(device.removeprefix("cuda:"))
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if index >= count:
+        has = f"it has cuda:0 to cuda:{count - 1}" if count else "it has no CUDA device that torch can use"
+        raise DeviceError(f"device: {device!r} is not on this host; {has}")
+    return torch.device("cuda", index)
+
+
+def device_label(device: str, *, simulated: bool) -> str:
+    """Name a device for people."""
+    return f"{device} (simulated)" if simulated and device.startswith("cuda") else device

@@ -1,0 +1,75 @@
+"""One rank of a run, as a process: `python -m trainer.rank`, started by trainer.launch."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from trainer.parent_death import die_with_parent
+
+if TYPE_CHECKING:
+    from trainer.environment import RankEnvironment
+    from trainer.run_dir import RunDir
+
+EXIT_UNREPORTED = 74
+"""Exit status of a rank that failed and could not write its report (EX_IOERR): no disk space is left for it."""
+
+
+def main() -> NoReturn:
+    """Run the rank that the environment describes, and end this process with the status that says how it went."""
+    die_with_parent()  # before all else: the imports take seconds, and the launcher may be killed meanwhile
+    from trainer.environment import RankEnvironment
+    from trainer.run_dir import RUN_DIR_VARIABLE, RunDir
+
+    environment = RankEnvironment.read(os.environ)
+    run_dir = RunDir(Path(os.environ[RUN_DIR_VARIABLE]))
+    end_with(run_dir, environment, lambda: _train(run_dir, environment))
+
+
+def end_with(run_dir: "RunDir", environment: "RankEnvironment", body: Callable[[], None]) -> NoReturn:
+    """Call `body` and end this process, at once: a teardown among dead peers might never return."""
+    try:
+        body()
+        status = 0
+    except BaseException as error:  # noqa: BLE001  (whatever ends a rank is reported, not only what we foresee)
+        status = _report(error, run_dir, environment)
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
+
+
+def _train(run_dir: "RunDir", environment: "RankEnvironment") -> None:
+    from trainer.reporting import ProgressFile
+
+    progress = ProgressFile(run_dir, local_rank=environment.local_rank)
+    progress.write("starting", 0)
+    from trainer.process_group import connect  # torch, from here on
+    from trainer.training import run
+
+    config = run_dir.read_config()
+    store = connect(environment, timeout_s=config.train.timeout_s)
+    run(run_dir, config, environment=environment, store=store, progress=progress)
+
+
+def _report(error: BaseException, run_dir: "RunDir", environment: "RankEnvironment") -> int:
+    """Say in the log and in this rank's error file what ended it; return the exit status."""
+    from trainer.errors import RunInterruptedError
+    from trainer.faults import report_of
+    from trainer.run_dir import EXIT_FAILED, EXIT_INTERRUPTED, write_atomic
+
+    if isinstance(error, (RunInterruptedError, KeyboardInterrupt)):
+        return EXIT_INTERRUPTED
+    traceback.print_exception(error)
+    report = report_of(error, rank=environment.rank)
+    try:
+        write_atomic(run_dir.rank_error(environment.local_rank), report.model_dump_json(indent=2).encode())
+    except OSError as unwritten:
+        traceback.print_exception(unwritten)
+        return EXIT_UNREPORTED
+    return EXIT_FAILED
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""The recipe `classification`: any of torchvision's image classifiers on an image folder."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+import torchvision.models
+from torch import nn
+from torch.nn import functional
+from torchvision.transforms import v2
+
+from trainer.config import TrainConfig
+from trainer.data.image_folder import ImageDataset, open_image_folder
+from trainer.data.known import data_folder
+from trainer.errors import ConfigError
+from trainer.names import nearest
+from trainer.recipes.recipe import TaskData
+
+# Mean and deviation of ImageNet's channels, which torchvision's models are tuned for.
+_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+_TOP5_CLASSES = 6
+"""With five classes or fewer, every answer is among the best five."""
+
+
+class Classification:
+    """One label for each image; cross-entropy; top-1, and top-5 with more than five classes."""
+
+    name = "classification"
+    description = "Image classification with torchvision's models on an image folder"
+    best_metric = "val/accuracy"
+
+    def models(self) -> Sequence[str]:
+        names: list[str] = torchvision.models.list_models(module=torchvision.models)
+        return names
+
+    def build_data(self, config: TrainConfig) -> TaskData:
+        folder = open_image_folder(data_folder(config.data), val_fraction=config.val_fraction)
+        size = [config.image_size, config.image_size]
+        transform = v2.Compose([v2.Resize(size, antialias=True), v2.Normalize(_MEAN, _STD)])
+        return TaskData(
+            train=ImageDataset(folder.train, transform),
+            val=ImageDataset(folder.val, transform),
+            class_names=folder.class_names,
+            warnings=folder.warnings,
+        )
+
+    def build_model(self, config: TrainConfig, data: TaskData) -> nn.Module:
+        known = self.models()
+        if config.model not in known:
+            raise ConfigError(
+                f"model: {config.model!r} is not one of torchvision's classifiers; {nearest(config.model, known)}"
+            )
+        options = _model_options(config)
+        try:
+            model: nn.Module = torchvision.models.get_model(
+                config.model, weights=None, num_classes=len(data.class_names), **options
+            )
+        except ValueError as error:
+            raise ConfigError(
+                f"model: {config.model} cannot be built for image_size {config.image_size}: {error}"
+            ) from error
+        if config.dropout is not None:
+            _set_dropout(model, config)
+        _refuse_image_size(model, config)
+        return model
+
+    def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
+        images, labels = batch
+        return functional.cross_entropy(model(images), labels)
+
+    def quantities(self, data: TaskData) -> tuple[str, ...]:
+        top5 = len(data.class_names) >= _TOP5_CLASSES
+        return ("loss", "correct", "in_top5") if top5 else ("loss", "correct")
+
+    def measure(self, model: nn.Module, batch: Any) -> dict[str, torch.Tensor]:
+        images, labels = batch
+        logits = model(images).float()
+        values = {
+            "loss": functional.cross_entropy(logits, labels, reduction="none"),
+            "correct": logits.argmax(dim=1) == labels,
+        }
+        if logits.shape[1] >= _TOP5_CLASSES:
+            values["in_top5"] = (logits.topk(5, dim=1).indices == labels[:, None]).any(dim=1)
+        return values
+
+    def summarize(self, sums: Mapping[str, float], count: int) -> dict[str, float]:
+        metrics = {"val/loss": sums["loss"] / count, "val/accuracy": sums["correct"] / count}
+        if "in_top5" in sums:
+            metrics["val/top5"] = sums["in_top5"] / count
+        return metrics
+
+
+def _model_options(config: TrainConfig) -> dict[str, Any]:
+    """What some of torchvision's builders need beside the number of classes."""
+    if config.model in ("googlenet", "inception_v3"):
+        return {"aux_logits": False, "init_weights": True}  # the auxiliary heads would make the output a tuple
+    if config.model.startswith("vit_"):
+        return {"image_size": config.image_size}
+    if config.model == "maxvit_t":
+        return {"input_size": (config.image_size, config.image_size)}
+    return {}
+
+
+def _set_dropout(model: nn.Module, config: TrainConfig) -> None:
+    probability = config.dropout or 0.0
+    layers = [layer for layer in model.modules() if isinstance(layer, nn.modules.dropout._DropoutNd)]
+    if not layers and probability:
+        raise ConfigError(f"dropout: {config.model} has no dropout layer; leave dropout out")
+    for layer in layers:
+        layer.p = probability
+
+
+def _refuse_image_size(model: nn.Module, config: TrainConfig) -> None:
+    """Try the shapes through the model without computing anything (the meta device), to fail with a clear message."""
+    state = {name: value.to("meta") for name, value in (*model.named_parameters(), *model.named_buffers())}
+    image = torch.empty((1, 3, config.image_size, config.image_size), device="meta")
+    try:
+        model.eval()
+        torch.func.functional_call(model, state, (image,))
+    except (RuntimeError, ValueError, AssertionError) as error:
+        raise ConfigError(f"image_size: {config.image_size} pixels do not suit {config.model}: {error}") from error
+    finally:
+        model.train()

@@ -1,0 +1,63 @@
+"""What a rank tells the world: its progress file, and rank 0's journal."""
+
+import os
+import time
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol, get_args
+
+from trainer.run_dir import JournalWriter, Log, Progress, RunDir, finite_values
+
+Phase = Literal["starting", "training", "evaluating", "saving", "finished"]
+assert get_args(Phase) == get_args(Progress.model_fields["phase"].annotation)
+
+_INTERVAL_S = 0.2
+_WIDTH = 128
+"""Bytes of a progress file: always the same, so that one write replaces all of it and no reader sees a mix."""
+
+
+class ProgressFile:
+    """How far this rank is, rewritten in place: at once when the phase changes, else five times a second at most."""
+
+    def __init__(self, run_dir: RunDir, *, local_rank: int) -> None:
+        self._file = os.open(run_dir.progress(local_rank), os.O_WRONLY | os.O_CREAT, 0o644)
+        self._phase: Phase | None = None
+        self._written_at = 0.0
+
+    def write(self, phase: Phase, step: int) -> None:
+        """Say that the rank is alive, in `phase`, with `step` optimizer steps taken."""
+        now = time.monotonic()
+        if phase == self._phase and now - self._written_at < _INTERVAL_S:
+            return
+        line = Progress(phase=phase, step=step, time=datetime.now(UTC)).model_dump_json()
+        os.pwrite(self._file, line.ljust(_WIDTH - 1).encode() + b"\n", 0)
+        self._phase, self._written_at = phase, now
+
+
+class Journal(Protocol):
+    """Where the events of a run go."""
+
+    def append(self, kind: Any, *, durable: bool = False, **fields: Any) -> None:
+        """Append one record of a kind from trainer.run_dir."""
+
+
+class SilentJournal:
+    """The journal of every rank but rank 0."""
+
+    def append(self, kind: Any, *, durable: bool = False, **fields: Any) -> None:
+        """Drop the record: rank 0 writes the same."""
+
+
+def open_journal(run_dir: RunDir, *, rank: int) -> Journal:
+    """Return the run's journal on rank 0, and one that drops everything elsewhere."""
+    return JournalWriter(run_dir.journal) if rank == 0 else SilentJournal()
+
+
+def warn(journal: Journal, message: str) -> None:
+    """Tell the user something that does not stop the run."""
+    journal.append(Log, level="warning", message=message)
+
+
+def metric_fields(values: dict[str, float]) -> dict[str, Any]:
+    """Return the fields `values` and `nonfinite` of a record."""
+    finite, nonfinite = finite_values(values)
+    return {"values": finite, "nonfinite": nonfinite}

@@ -1,0 +1,71 @@
+"""A run as people watch it: a progress bar on a terminal, a line for each epoch elsewhere."""
+
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from trainer.run_dir import CheckpointSaved, EpochEnd, Log, Metrics, Record, RunDir, Started, read_journal
+
+
+class RunDisplay:
+    """Follows the journal of a run directory and shows it on standard error."""
+
+    def __init__(self, run_dir: RunDir) -> None:
+        self._run_dir = run_dir
+        self._console = Console(file=sys.stderr, soft_wrap=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[metrics]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task: TaskID = self._progress.add_task("starting", total=None, metrics="")
+        self._offset = run_dir.journal.stat().st_size if run_dir.journal.exists() else 0
+        self._epochs = 0
+
+    def __enter__(self) -> "RunDisplay":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def update(self) -> None:
+        """Show what has been journaled since the last call."""
+        records, self._offset = read_journal(self._run_dir.journal, self._offset)
+        for record in records:
+            self._show(record)
+        if progress := self._run_dir.read_progress(0):
+            self._progress.update(self._task, completed=progress.step)
+
+    def _show(self, record: Record) -> None:
+        match record:
+            case Started():
+                self._epochs = record.epochs
+                devices = ", ".join(record.devices)
+                self._console.print(
+                    f"{record.world_size} ranks on {devices}; {record.total_steps} steps", highlight=False
+                )
+                self._progress.update(self._task, description="training", total=record.total_steps)
+            case Metrics():
+                shown = {name.removeprefix("train/"): value for name, value in record.values.items()}
+                text = "  ".join(f"{name} {value:.4g}" for name, value in shown.items() if value is not None)
+                self._progress.update(self._task, completed=record.step, metrics=text)
+            case EpochEnd():
+                text = "  ".join(f"{name} {value:.4f}" for name, value in record.values.items() if value is not None)
+                self._console.print(
+                    f"epoch {record.epoch}/{self._epochs}  {text}  {record.seconds:.1f} s", highlight=False
+                )
+            case Log():
+                self._console.print(f"{record.level}: {record.message}", highlight=False, markup=False)
+            case CheckpointSaved():
+                self._progress.update(self._task, description="training")
+            case _:
+                pass
