@@ -5,11 +5,15 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import DateTime, Dialect, Engine, create_engine, event, literal_column, make_url, select, text
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import GenericFunction
 from sqlalchemy.types import TypeDecorator
 
 from jobs.settings import get_settings
@@ -36,6 +40,17 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class json_each_text(GenericFunction[Any]):  # noqa: N801  # named as the SQL function is
+    """The pairs of a JSON object as rows of text. Unlike a path into it, this takes any key: quotes, dots, emoji."""
+
+    inherit_cache = True
+
+
+@compiles(json_each_text, "sqlite")
+def _json_each(function: json_each_text, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_each{compiler.function_argspec(function, **options)}"
 
 
 class Database:

@@ -24,7 +24,9 @@ def finish(database: Database, placement: Placement, report: ErrorReport) -> Sta
     Call it only when no process of the run is left. `report` tells why the run ended, should its own files not say.
     Raises StaleAttemptError if somebody else has ended the attempt.
     """
-    Shipper(database, placement).ship(final=True)
+    with database.session_scope(read_only=True) as session:
+        current = attempts.get_placement(session, placement.id)  # how far its files are shipped by now
+    Shipper(database, current).ship(final=True)
     run_dir = RunDir(Path(placement.run_dir))
     completed = _is_completed(run_dir)
     failure = None if completed else run_dir.read_error() or report

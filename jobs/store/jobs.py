@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
-from jobs.database import now
+from jobs.database import json_each_text, now
 from jobs.errors import InvalidSpecError, NotFoundError
 from jobs.planner import WaitingJob, can_ever_run
 from jobs.spec import JobSpec
@@ -103,7 +103,8 @@ def select_jobs(
     if states:
         query = query.where(Job.state.in_(states))
     for key, value in (labels or {}).items():
-        query = query.where(Job.labels[key].as_string() == value)
+        pairs = json_each_text(Job.labels).table_valued("key", "value")
+        query = query.where(select(pairs.c.key).where(pairs.c.key == key, pairs.c.value == value).exists())
     if name:
         query = query.where(Job.name.icontains(name, autoescape=True))
     assert sort in SORTS, f"{sort} is refused before it gets here"
@@ -118,6 +119,7 @@ def set_intent(session: Session, job_id: int, intent: Intent) -> Job:
 
     A terminal job, and one that is to be cancelled, stays as it is. Raises NotFoundError.
     """
+    get(session, job_id)
     at = now(session)
     statement = (
         update(Job)

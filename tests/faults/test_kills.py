@@ -1,0 +1,111 @@
+"""Kill -9 of the worker, the supervisor and a rank in the middle of a run."""
+
+import os
+import signal
+from pathlib import Path
+
+import torch
+
+from jobs.states import Outcome, State
+from tests.service import Service
+from tests.waiting import wait_until
+
+LONG = {"epochs": 4}
+
+
+def final_weights(service: Service, job_id: int) -> dict[str, torch.Tensor]:
+    """The model in the job's furthest checkpoint."""
+    last = max(service.checkpoints(job_id), key=lambda checkpoint: checkpoint.step)
+    state = torch.load(Path(last.path), weights_only=True)
+    weights = state["model"]
+    assert isinstance(weights, dict)
+    return weights
+
+
+def test_the_run_goes_on_when_its_worker_is_killed(service: Service) -> None:
+    worker = service.start_worker()
+    job_id = service.submit(train=LONG)
+    service.wait_for_step(job_id, 3)
+    worker.kill()
+    worker.wait()
+    service.wait_for(job_id, State.SUCCEEDED)
+    assert [attempt.number for attempt in service.attempts(job_id)] == [1]
+    service.assert_laws_held(job_id)
+
+
+def test_a_worker_that_comes_back_adopts_the_run_that_went_on(service: Service) -> None:
+    worker = service.start_worker()
+    job_id = service.submit(train=LONG)
+    service.wait_for_step(job_id, 3)
+    supervisor = service.supervisor_pid(job_id)
+    worker.kill()
+    worker.wait()
+    service.start_worker()
+    service.wait_for(job_id, State.SUCCEEDED)
+    assert service.supervisor_pid(job_id) == supervisor
+    assert [attempt.outcome for attempt in service.attempts(job_id)] == [Outcome.SUCCEEDED]
+    service.assert_laws_held(job_id)
+
+
+def test_no_rank_outlives_its_supervisor_and_the_job_resumes_to_the_same_weights(service: Service) -> None:
+    service.start_worker()
+    undisturbed = service.submit(train=LONG)
+    service.wait_for(undisturbed, State.SUCCEEDED)
+
+    job_id = service.submit(train=LONG)
+    checkpoint = service.wait_for_checkpoint(job_id)
+    first_run_dir = service.placement(job_id).run_dir
+    pids = service.rank_pids(job_id)
+    assert len(pids) >= 3  # the launcher and two ranks
+    os.kill(service.supervisor_pid(job_id), signal.SIGKILL)
+    wait_until(lambda: not any(map(_is_running, pids)), timeout_s=5, what="the ranks to die with their supervisor")
+
+    service.wait_for(job_id, State.SUCCEEDED)
+    lost, retried = service.attempts(job_id)
+    assert (lost.outcome, retried.outcome) == (Outcome.LOST, Outcome.SUCCEEDED)
+    assert retried.resumed_step is not None
+    assert retried.resumed_step >= checkpoint.step
+    assert service.placement(job_id).run_dir != first_run_dir
+    service.assert_laws_held(undisturbed, job_id)
+    ours, theirs = final_weights(service, job_id), final_weights(service, undisturbed)
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    series = [(metric.name, metric.step) for metric in service.metrics(job_id)]
+    assert series == [(metric.name, metric.step) for metric in service.metrics(undisturbed)]
+
+
+def test_a_killed_rank_is_named_and_the_job_is_retried(service: Service) -> None:
+    service.start_worker()
+    job_id = service.submit(train=LONG)
+    service.wait_for_step(job_id, 3)
+    os.kill(rank_pid(service, job_id, rank=1), signal.SIGKILL)
+    service.wait_for(job_id, State.SUCCEEDED)
+    lost, _retried = service.attempts(job_id)
+    assert lost.failure is not None
+    assert (lost.failure["cause"], lost.failure["rank"], lost.failure["signal"]) == ("killed_by_signal", 1, "SIGKILL")
+    service.assert_laws_held(job_id)
+
+
+def test_a_job_whose_supervisor_dies_again_and_again_fails_within_its_budget(service: Service) -> None:
+    service.start_worker()
+    job_id = service.submit(train=LONG, max_retries=1)
+    for attempt in (1, 2):
+        service.wait_for_attempt(job_id, attempt)
+        os.kill(service.supervisor_pid(job_id), signal.SIGKILL)
+    failed = service.wait_for(job_id, State.FAILED)
+    assert failed.failure is not None
+    assert failed.failure["cause"] == "lost"
+    service.assert_laws_held(job_id)
+
+
+def rank_pid(service: Service, job_id: int, *, rank: int) -> int:
+    """The process of one rank, by its environment."""
+    marks = [(pid, Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")) for pid in service.rank_pids(job_id)]
+    (pid,) = [pid for pid, environment in marks if f"RANK={rank}".encode() in environment]
+    return pid
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False

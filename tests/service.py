@@ -1,0 +1,210 @@
+"""A whole service for a test: real workers against a real database and broker, and the laws it must have kept."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
+
+from sqlalchemy import select
+
+from jobs.database import Database
+from jobs.spec import JobSpec
+from jobs.states import Intent, State
+from jobs.store import attempts, hosts, jobs, reports
+from jobs.tables import Attempt, Checkpoint, Job, JobEvent, Metric, Placement
+from tests.children import start_child
+from tests.waiting import wait_until
+from trainer.run_dir import RUN_DIR_VARIABLE
+from worker.processes import SUPERVISOR_VARIABLE, run_dirs_in_use
+
+DIGITS = {
+    "recipe": "classification",
+    "model": "squeezenet1_1",
+    "data": "digits",
+    "image_size": 32,
+    "epochs": 2,
+    "batch": 64,
+    "lr": 0.01,
+    "num_workers": 0,
+    "log_every": 1,
+}
+"""A training that takes seconds; the tests change what they need of it."""
+
+
+class Service:
+    """Workers of one or more hosts, each a process that the test may kill, and the queries that tests ask."""
+
+    def __init__(self, database_url: str, broker_url: str, folder: Path, **settings: object) -> None:
+        self.database = Database(database_url)
+        self.folder = folder
+        self._environment = {
+            "RANKZERO_DATABASE_URL": database_url,
+            "RANKZERO_BROKER_URL": broker_url,
+            "RANKZERO_DATA_ROOT": str(_data_root()),
+            "RANKZERO_TICK_S": "0.5",
+            "RANKZERO_HEARTBEAT_S": "1",
+            "RANKZERO_LEASE_S": "60",
+            "RANKZERO_SIMULATED_DEVICES": "2",
+            "OMP_NUM_THREADS": "1",
+            **{f"RANKZERO_{name.upper()}": str(value) for name, value in settings.items()},
+        }
+        self._workers: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.kill()
+            worker.wait()
+        for pids in (*self._ours(SUPERVISOR_VARIABLE).values(), *self._ours(RUN_DIR_VARIABLE).values()):
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self.database.dispose()
+
+    def start_worker(self, host_name: str = "alpha", **settings: object) -> "subprocess.Popen[bytes]":
+        """Start the worker of a host and return once it has registered and beaten."""
+        run_root = self.folder / host_name
+        run_root.mkdir(exist_ok=True)
+        worker = start_child(
+            [sys.executable, "-m", "worker"],
+            log=self.folder / f"{host_name}.log",
+            folder=self.folder,
+            environment=os.environ
+            | self._environment
+            | {"RANKZERO_HOST_NAME": host_name, "RANKZERO_RUN_ROOT": str(run_root)}
+            | {f"RANKZERO_{name.upper()}": str(value) for name, value in settings.items()},
+        )
+        self._workers.append(worker)
+        before = self._heartbeat(host_name)
+        wait_until(
+            lambda: worker.poll() is None and self._heartbeat(host_name) != before,
+            timeout_s=30,
+            what=lambda: f"the worker of {host_name} to report; its log:\n{self.worker_log(host_name)}",
+        )
+        return worker
+
+    def worker_log(self, host_name: str = "alpha") -> str:
+        return (self.folder / f"{host_name}.log").read_text()
+
+    def submit(self, device: object = "0,1", *, train: dict[str, Any] | None = None, **policy: Any) -> int:
+        """Store a job as the API does and return its id."""
+        spec = JobSpec.model_validate({"device": device, "train": DIGITS | (train or {}), **policy})
+        with self.database.session_scope() as session:
+            return jobs.submit(session, spec).job.id
+
+    def job(self, job_id: int) -> Job:
+        with self.database.session_scope(read_only=True) as session:
+            return jobs.get(session, job_id)
+
+    def set_intent(self, job_id: int, intent: Intent) -> None:
+        with self.database.session_scope() as session:
+            jobs.set_intent(session, job_id, intent)
+
+    def wait_for(self, job_id: int, *states: State, timeout_s: float = 90) -> Job:
+        """Return the job once it is in one of `states`."""
+        wait_until(
+            lambda: self.job(job_id).state in states,
+            timeout_s=timeout_s,
+            what=lambda: f"job {job_id} to be {' or '.join(states)}; {self.story(job_id)}",
+        )
+        return self.job(job_id)
+
+    def wait_for_attempt(self, job_id: int, number: int, *, timeout_s: float = 60) -> None:
+        """Return once this attempt of the job trains."""
+        wait_until(
+            lambda: (self.job(job_id).attempt, self.job(job_id).state) == (number, State.RUNNING),
+            timeout_s=timeout_s,
+            what=lambda: f"attempt {number} of job {job_id} to run; {self.story(job_id)}",
+        )
+
+    def wait_for_step(self, job_id: int, step: int, *, timeout_s: float = 60) -> None:
+        """Return once the database knows of `step` optimizer steps of the job's newest attempt."""
+        wait_until(
+            lambda: ((self.job(job_id).progress or {}).get("step") or 0) >= step,
+            timeout_s=timeout_s,
+            what=lambda: f"job {job_id} to reach step {step}; {self.story(job_id)}",
+        )
+
+    def wait_for_checkpoint(self, job_id: int, *, timeout_s: float = 60) -> Checkpoint:
+        wait_until(
+            lambda: self.checkpoints(job_id), timeout_s=timeout_s, what=lambda: f"a checkpoint; {self.story(job_id)}"
+        )
+        return self.checkpoints(job_id)[-1]
+
+    def checkpoints(self, job_id: int) -> Sequence[Checkpoint]:
+        with self.database.session_scope(read_only=True) as session:
+            return session.scalars(reports.select_checkpoints(job_id)).all()
+
+    def metrics(self, job_id: int) -> Sequence[Metric]:
+        with self.database.session_scope(read_only=True) as session:
+            return session.scalars(reports.select_metrics(job_id)).all()
+
+    def attempts(self, job_id: int) -> Sequence[Attempt]:
+        with self.database.session_scope(read_only=True) as session:
+            return attempts.select_attempts(session, job_id)
+
+    def placement(self, job_id: int) -> Placement:
+        """The newest placement of a job."""
+        with self.database.session_scope(read_only=True) as session:
+            return attempts.select_placements(session, job_id)[-1]
+
+    def supervisor_pid(self, job_id: int) -> int:
+        supervisor = self.placement(job_id).supervisor
+        assert supervisor is not None
+        return int(supervisor.partition(":")[0])
+
+    def rank_pids(self, job_id: int) -> list[int]:
+        """Every live process of the job's newest attempt: the launcher, the ranks and their children."""
+        return run_dirs_in_use().get(self.placement(job_id).run_dir, [])
+
+    def story(self, job_id: int) -> str:
+        """What happened to a job, for the message of a failed test."""
+        with self.database.session_scope(read_only=True) as session:
+            job = jobs.get(session, job_id)
+            events = session.scalars(select(JobEvent).where(JobEvent.job_id == job_id).order_by(JobEvent.id)).all()
+            lines = [f"{event.at} #{event.attempt} {event.kind} {event.to_state} {event.detail}" for event in events]
+        return "\n".join([f"it is {job.state}: {job.reason or job.failure}", *lines[-15:]])
+
+    def assert_laws_held(self, *job_ids: int) -> None:
+        """After any fault: jobs are terminal, leases never overlapped, nothing runs, checkpoints are whole."""
+        for job_id in job_ids:
+            job = self.job(job_id)
+            assert State(job.state).is_terminal, self.story(job_id)
+            assert job.attempt <= job.max_retries + 1
+            assert all(attempt.ended_at is not None for attempt in self.attempts(job_id))
+        self._assert_leases_never_overlapped()
+        wait_until(
+            lambda: not self._ours(RUN_DIR_VARIABLE) and not self._ours(SUPERVISOR_VARIABLE),
+            timeout_s=10,
+            what=lambda: f"all processes to be gone: {self._ours(RUN_DIR_VARIABLE)} {self._ours(SUPERVISOR_VARIABLE)}",
+        )
+
+    def _assert_leases_never_overlapped(self) -> None:
+        with self.database.session_scope(read_only=True) as session:
+            history = hosts.lease_history(session)
+        by_device: dict[tuple[str, str], list[Any]] = {}
+        for host_name, device, lease, _job in history:
+            assert lease.released_at is not None, f"{device} of {host_name} is still held by job {lease.job_id}"
+            by_device.setdefault((host_name, device), []).append(lease)
+        for place, leases in by_device.items():
+            for earlier, later in pairwise(leases):
+                assert earlier.released_at <= later.acquired_at, f"two leases on {place} at once"
+
+    def _ours(self, variable: str) -> dict[str, list[int]]:
+        return {path: pids for path, pids in run_dirs_in_use(variable).items() if path.startswith(str(self.folder))}
+
+    def _heartbeat(self, host_name: str) -> object:
+        with self.database.session_scope(read_only=True) as session:
+            return {host.name: host.heartbeat_at for host in hosts.all_hosts(session)}.get(host_name)
+
+
+def _data_root() -> Path:
+    """Where the digits are written once for all tests of this machine's user."""
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "rankzero-tests"
