@@ -9,6 +9,7 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
 from jobs import planner
+from jobs.catalogs import Catalog
 from jobs.database import now
 from jobs.settings import get_settings
 from jobs.store.transitions import changed
@@ -47,8 +48,14 @@ def register(session: Session, name: str, *, run_root: str, devices: Sequence[De
 
 
 def set_catalog(session: Session, name: str, catalog: dict[str, Any]) -> None:
-    """Publish what the host's trainer can run."""
+    """Publish what the host's trainer can run. Raises pydantic's ValidationError for anything but a catalog."""
+    Catalog.model_validate(catalog)
     changed(session, update(Host).where(Host.name == name).values(catalog=catalog))
+
+
+def catalogs(session: Session) -> list[Catalog]:
+    """Return what the hosts have published."""
+    return [Catalog.model_validate(host.catalog) for host in all_hosts(session) if host.catalog]
 
 
 def beat(session: Session, name: str) -> None:

@@ -1,15 +1,12 @@
 """Jobs: storing, finding, and what the user wants of them."""
 
-import difflib
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
 from jobs.database import json_each_text, now
-from jobs.errors import InvalidSpecError, NotFoundError
+from jobs.errors import NotFoundError
 from jobs.planner import WaitingJob, can_ever_run
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
@@ -33,8 +30,7 @@ def submit(session: Session, spec: JobSpec) -> Submission:
 
     Raises InvalidSpecError for a recipe, model or data set that no registered host knows.
     """
-    known = [host.catalog for host in hosts.all_hosts(session) if host.catalog]
-    _check_against_catalogs(spec, known)
+    catalogs.check(spec, hosts.catalogs(session))
     at = now(session)
     job = Job(
         name=spec.name or spec.train.model,
@@ -58,29 +54,6 @@ def submit(session: Session, spec: JobSpec) -> Submission:
     record(session, job.id, "submitted", attempt=0, at=at, to_state=State.QUEUED, detail={})
     warnings = () if impossible is None else (f"accepted, but {impossible}: the job waits until one is",)
     return Submission(job, warnings)
-
-
-def _check_against_catalogs(spec: JobSpec, catalogs: Sequence[dict[str, Any]]) -> None:
-    """Refuse what no host has published. Where none has published yet there is nothing to hold a spec against."""
-    if not catalogs:
-        return
-    train = spec.train
-    recipes = [catalog["recipes"] for catalog in catalogs]
-    _require("train.recipe", train.recipe, {name for each in recipes for name in each})
-    offers = [each[train.recipe] for each in recipes if train.recipe in each]
-    _require("train.model", train.model, {name for offer in offers for name in offer["models"]})
-    if "/" not in train.data:
-        _require(
-            "train.data", train.data, {name for offer in offers for name in offer["data"]}, or_else="a folder's path"
-        )
-
-
-def _require(field: str, name: str, known: set[str], *, or_else: str | None = None) -> None:
-    if name in known:
-        return
-    near = difflib.get_close_matches(name, known, n=3) or sorted(known)[:5]
-    hint = ", ".join(near) + (f", or {or_else}" if or_else else "")
-    raise InvalidSpecError(field, f"no registered host knows {name!r}; nearest: {hint}")
 
 
 def get(session: Session, job_id: int) -> Job:
