@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
+from jobs import catalogs
 from jobs.database import json_each_text, now
 from jobs.errors import NotFoundError
 from jobs.planner import WaitingJob, can_ever_run
