@@ -1,0 +1,27 @@
+"""The command's entry: its parts put together, and every error as one line and an exit code."""
+
+import sys
+
+import typer
+
+from rankzero.cli import exits, jobs, service
+from rankzero.errors import RankzeroError
+
+app = typer.Typer(
+    name="rankzero",
+    help="Train PyTorch models as jobs: start a service, submit, follow, cancel.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+jobs.add_to(app)
+service.add_to(app)
+
+
+def main() -> None:
+    """Run the command and exit with one of `rankzero.cli.exits`."""
+    try:
+        app()
+    except RankzeroError as error:
+        print(f"rankzero: {error}", file=sys.stderr)
+        sys.exit(exits.of_error(error))

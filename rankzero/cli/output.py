@@ -1,0 +1,111 @@
+"""What the command prints: one JSON document, or tables and lines for people."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rankzero.models import Attempt, Checkpoint, Job
+
+COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "starting": "cyan"}
+
+
+def print_json(document: BaseModel | Sequence[BaseModel] | Mapping[str, Any]) -> None:
+    """Print one JSON document and nothing else; models keep every field that the service sent."""
+    if isinstance(document, BaseModel):
+        content: Any = document.model_dump(mode="json")
+    elif isinstance(document, Mapping):
+        content = document
+    else:
+        content = [item.model_dump(mode="json") for item in document]
+    # ASCII, so that no terminal's encoding can stop it half-way.
+    sys.stdout.write(json.dumps(content, indent=2) + "\n")
+    sys.stdout.flush()
+
+
+def print_jobs(console: Console, jobs: Iterable[Job]) -> None:
+    """Print a table of jobs."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("ID", "STATE", "NAME", "DEVICE", "PROGRESS", "AGE", "NOTE"):
+        table.add_column(heading, overflow="fold")
+    for job in jobs:
+        note = job.reason or (job.failure.message if job.failure and job.state == "failed" else "")
+        table.add_row(
+            str(job.id), in_colour(job.state), escape(job.name), job.device, progress_of(job), age_of(job), escape(note)
+        )
+    console.print(table)
+
+
+def print_job(
+    console: Console, job: Job, *, attempts: Sequence[Attempt] = (), checkpoints: Sequence[Checkpoint] = ()
+) -> None:
+    """Print all that matters about one job."""
+    train = job.spec["train"]
+    lines = {
+        "job": f"{job.id}  {escape(job.name)}",
+        "state": in_colour(job.state) + (f"  ({escape(job.reason)})" if job.reason else ""),
+        "device": f"{job.device}  ({job.world_size} {'rank' if job.world_size == 1 else 'ranks'})",
+        "train": escape(f"{train['model']} on {train['data']}, {train['epochs']} epochs, batch {train['batch']}"),
+        "progress": progress_of(job),
+        "created": f"{job.created_at.isoformat()}  ({age_of(job)} ago)",
+    }
+    if job.labels:
+        lines["labels"] = escape(", ".join(f"{key}={value}" for key, value in job.labels.items()))
+    for attempt in attempts:
+        lines[f"attempt {attempt.number}"] = escape(describe_attempt(attempt))
+    for checkpoint in checkpoints:
+        name = "best" if checkpoint.best else f"epoch {checkpoint.epoch}"
+        lines[f"checkpoint ({name})"] = f"{escape(checkpoint.path)} on {escape(checkpoint.host_name)}"
+    if job.failure is not None and job.state != "succeeded":
+        lines["failure"] = escape(f"{job.failure.cause}: {job.failure.message}")
+    width = max(len(name) for name in lines)
+    for name, text in lines.items():
+        console.print(f"{name:<{width}}  {text}", soft_wrap=True, highlight=False)
+    if job.failure is not None and job.failure.traceback and job.state == "failed":
+        console.print(job.failure.traceback, markup=False, highlight=False, soft_wrap=True)
+
+
+def describe_attempt(attempt: Attempt) -> str:
+    """Return in words how an attempt went and where."""
+    placed = [f"{device_names(placement.devices)} on {placement.host}" for placement in attempt.placements]
+    return f"{attempt.outcome or 'under way'}, {', '.join(placed)}"
+
+
+def device_names(devices: Sequence[Any]) -> str:
+    """Return the names of an attempt's devices, and whether they are simulated."""
+    names = ",".join(device.name for device in devices)
+    return f"{names} (simulated)" if any(device.simulated for device in devices) else names
+
+
+def progress_of(job: Job) -> str:
+    """Return in a few words how far a job is."""
+    progress = job.progress
+    if progress is None or not progress.total_steps:
+        return "-"
+    return f"{(progress.step or 0) / progress.total_steps:.0%} of {progress.total_steps} steps"
+
+
+def age_of(job: Job) -> str:
+    """Return how long ago a job was submitted."""
+    return in_words((datetime.now(UTC) - job.created_at).total_seconds())
+
+
+def in_words(seconds: float) -> str:
+    """Return a duration in its two largest units."""
+    whole = max(0, round(seconds))
+    for unit, size, smaller, part in (("d", 86_400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
+        if whole >= size:
+            return f"{whole // size}{unit} {whole % size // part}{smaller}"
+    return f"{whole}s"
+
+
+def in_colour(state: str) -> str:
+    """Return a state with rich's markup."""
+    colour = COLOURS.get(state)
+    return f"[{colour}]{state}[/]" if colour else state

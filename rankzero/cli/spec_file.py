@@ -1,0 +1,63 @@
+"""A job spec from a YAML or JSON file, standard input and flags, the later ones on top of the earlier."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rankzero.errors import UsageError
+
+
+def read_spec(path: Path | None) -> dict[str, Any]:
+    """Return the spec in a file, or in standard input for `-`. Raises UsageError where it holds none."""
+    if path is None:
+        return {}
+    name = "standard input" if str(path) == "-" else str(path)
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+        content = yaml.safe_load(text)
+    except OSError as error:
+        raise UsageError(f"{name}: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        raise UsageError(f"{name} is neither YAML nor JSON: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise UsageError(f"{name}: a job spec is a mapping with `train` and `device`, not {type(content).__name__}")
+    return content
+
+
+def merged(spec: Mapping[str, Any], *, job: Mapping[str, Any], train: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `spec` with the fields of the job and of its `train` that are not None on top."""
+    found = dict(spec) | _given(job)
+    own = found.get("train", {})
+    if not isinstance(own, Mapping):
+        raise UsageError(f"train: a mapping is wanted, not {type(own).__name__}")
+    return found | {"train": dict(own) | _given(train)}
+
+
+def parse_labels(labels: Sequence[str]) -> dict[str, str] | None:
+    """Return `key=value` words as labels; None for none. Raises UsageError for a word that is no such pair."""
+    return dict(map(_pair, labels)) or None
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Return `field=value` words as fields of `train`, each value read as YAML. Raises UsageError."""
+    found = {}
+    for key, text in map(_pair, settings):
+        try:
+            found[key] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise UsageError(f"--set {key}={text}: {' '.join(str(error).split())}") from error
+    return found
+
+
+def _pair(word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not equals or not key:
+        raise UsageError(f"{word!r}: write it as key=value")
+    return key, value
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}

