@@ -1,29 +1,40 @@
 """`python -m worker`: the worker of this host, set up by `RANKZERO_…` variables."""
 
+import sys
+
 from jobs.logs import configure_logs
 from jobs.settings import get_settings
 from jobs.wakeups import PLAN_QUEUE, host_queue
-from worker.app import app
+from worker import app as application
 
 
 def main() -> None:
     """Run until SIGTERM or SIGINT; running jobs go on without it."""
     configure_logs()
+    try:
+        worker = application.Worker()
+    except ValueError as error:
+        sys.exit(f"rankzero worker: {error}")
+    application.running = worker
+    worker.start()
     name = get_settings().host_name
-    app.worker_main(
-        [
-            "worker",
-            # Tasks take milliseconds and start processes: threads spare a host the memory of forked copies.
-            "--pool=threads",
-            "--concurrency=2",
-            f"--queues={PLAN_QUEUE},{host_queue(name)}",
-            f"--hostname=rankzero@{name}",
-            "--without-gossip",
-            "--without-mingle",
-            "--without-heartbeat",
-            "--loglevel=WARNING",
-        ]
-    )
+    try:
+        application.app.worker_main(
+            [
+                "worker",
+                # Tasks take milliseconds and start processes: threads spare a host the memory of forked copies.
+                "--pool=threads",
+                "--concurrency=2",
+                f"--queues={PLAN_QUEUE},{host_queue(name)}",
+                f"--hostname=rankzero@{name}",
+                "--without-gossip",
+                "--without-mingle",
+                "--without-heartbeat",
+                "--loglevel=WARNING",
+            ]
+        )
+    finally:
+        worker.stop()
 
 
 if __name__ == "__main__":

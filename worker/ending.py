@@ -18,7 +18,7 @@ from worker.shipping import Shipper
 log = structlog.get_logger()
 
 
-def finish(database: Database, placement: Placement, report: ErrorReport) -> State:
+def finish(database: Database, placement: Placement, report: ErrorReport, *, spends_retry: bool = True) -> State:
     """Ship what is left of a placement and end its attempt; return the job's new state.
 
     Call it only when no process of the run is left. `report` tells why the run ended, should its own files not say.
@@ -39,6 +39,7 @@ def finish(database: Database, placement: Placement, report: ErrorReport) -> Sta
             placement.attempt,
             outcome,
             failure=failure.model_dump(mode="json") if failure else None,
+            spends_retry=spends_retry,
         )
     log.info("attempt_ended", job_id=placement.job_id, attempt=placement.attempt, outcome=outcome, state=state)
     wakeups.wake_planner(placement.job_id)

@@ -54,6 +54,8 @@ class Supervisor:
         self._run_dir = RunDir(Path(placement.run_dir))
         self._link = Link(database, placement, lease_until=lease_until)
         self._asked_to_stop = False
+        self._stopped_on_request = False
+        """The ranks were told to stop by the user, or by whoever shuts this host down: no fault, so no retry spent."""
         signal.signal(signal.SIGTERM, self._on_sigterm)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -137,6 +139,7 @@ class Supervisor:
                 return ending.lost("its attempt was ended by others")
             if kill_at is None and stop_for is not None:
                 reason, seconds = stop_for
+                self._stopped_on_request = reason.cause is Cause.INTERRUPTED
                 trainer.terminate()
                 kill_at = clock() + min(seconds, grace)
             if kill_at is not None and clock() > kill_at:
@@ -166,7 +169,7 @@ class Supervisor:
         """End the attempt in the database, for as long as that takes: the ranks are dead, so nothing is at stake."""
         while not self._is_orphaned():
             try:
-                ending.finish(self._database, self._placement, report)
+                ending.finish(self._database, self._placement, report, spends_retry=not self._stopped_on_request)
                 return
             except StaleAttemptError as error:
                 log.warning("ended_by_others", reason=str(error))

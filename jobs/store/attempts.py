@@ -1,7 +1,7 @@
 """Attempts, their placements and their leases: from the planner's decision to the proven end.
 
 Every function that writes for an attempt checks first, in the same transaction, that the attempt has not ended
-(`_fence`): the row lock it takes also keeps the attempt from ending until that transaction is over.
+(`fence`): the row lock it takes also keeps the attempt from ending until that transaction is over.
 """
 
 import secrets
@@ -35,7 +35,8 @@ class Renewal:
 def start(session: Session, decision: Start) -> Placement | None:
     """Open the next attempt of a queued job with its placement and leases; None if the job moved on meanwhile."""
     at = now(session)
-    job = session.get(Job, decision.job_id, populate_existing=True)
+    # With its row held, a cancel that came between reading the queue and now has either happened or waits its turn.
+    job = session.get(Job, decision.job_id, populate_existing=True, with_for_update=True)
     if job is None or job.state != State.QUEUED or job.intent != Intent.RUN:
         return None
     number = job.attempt + 1
@@ -63,7 +64,7 @@ def start(session: Session, decision: Start) -> Placement | None:
     session.flush()
     detail = {"host": decision.host_name, "devices": names}
     moved = move(session, job, State.STARTING, at=at, detail=detail, attempt=number, progress=None)
-    assert moved, "the planner's lock keeps a queued job from moving"
+    assert moved, "its row is held, so a queued job does not move meanwhile"
     return placement
 
 
@@ -80,6 +81,8 @@ def open_placements(session: Session, host_name: str) -> Sequence[Placement]:
 
 def claim(session: Session, placement_id: int, supervisor: str) -> Placement:
     """Make `supervisor` the one owner of a placement. Raises StaleAttemptError if it has one or has ended."""
+    placement = get_placement(session, placement_id)
+    fence(session, placement.job_id, placement.attempt)  # first, as `end` does: two that lock in one order never deadlock
     at = now(session)
     statement = (
         update(Placement)
@@ -99,7 +102,7 @@ def renew(session: Session, placement: Placement) -> Renewal:
     Raises StaleAttemptError once the attempt has ended.
     """
     at = now(session)
-    _fence(session, placement.job_id, placement.attempt)
+    fence(session, placement.job_id, placement.attempt)
     lease_s = get_settings().lease_s
     changed(
         session,
@@ -143,7 +146,7 @@ def advance(
     `journal` is (offset before, offset after). Raises StaleAttemptError once the attempt has ended, or when somebody
     else has shipped meanwhile.
     """
-    _fence(session, placement.job_id, placement.attempt)
+    fence(session, placement.job_id, placement.attempt)
     statement = update(Placement).where(Placement.id == placement.id)
     if journal is not None:
         before, after = journal
@@ -156,7 +159,7 @@ def advance(
 def set_running(session: Session, placement: Placement, *, resumed_step: int | None) -> None:
     """The ranks are up: the job is running."""
     at = now(session)
-    _fence(session, placement.job_id, placement.attempt)
+    fence(session, placement.job_id, placement.attempt)
     changed(
         session,
         update(Attempt)
@@ -169,7 +172,8 @@ def set_running(session: Session, placement: Placement, *, resumed_step: int | N
 
 
 def set_progress(session: Session, placement: Placement, progress: dict[str, Any]) -> None:
-    """Merge `progress`, and its `values` into those known, into how far the job is. The caller has fenced."""
+    """Merge `progress`, and its `values` into those known, into how far the job is."""
+    fence(session, placement.job_id, placement.attempt)
     job = session.get_one(Job, placement.job_id, populate_existing=True)
     known = job.progress or {}
     merged = known | progress | {"values": known.get("values", {}) | progress.get("values", {})}
@@ -177,10 +181,17 @@ def set_progress(session: Session, placement: Placement, progress: dict[str, Any
 
 
 def end(
-    session: Session, job_id: int, attempt: int, outcome: Outcome, *, failure: dict[str, Any] | None = None
+    session: Session,
+    job_id: int,
+    attempt: int,
+    outcome: Outcome,
+    *,
+    failure: dict[str, Any] | None = None,
+    spends_retry: bool = True,
 ) -> State:
     """End an attempt, free its devices and move its job on, all or nothing; return the job's new state.
 
+    A lost attempt spends one of the job's retries, unless its host was shut down in order (`spends_retry=False`).
     The caller has proven that no process of the attempt is left, or that the time is past by which a cut-off
     supervisor has killed its own. Raises StaleAttemptError if the attempt has ended already.
     """
@@ -196,11 +207,12 @@ def end(
     changed(session, update(Placement).where(*mine).values(ended_at=at))
     held = (Lease.job_id == job_id, Lease.attempt == attempt, Lease.released_at.is_(None))
     changed(session, update(Lease).where(*held).values(released_at=at))
-    job = session.get_one(Job, job_id, populate_existing=True)
-    to, columns = _next_state(job, outcome)
+    # With its row held: an intent written at this moment is either seen here, or sees the state written here.
+    job = session.get_one(Job, job_id, populate_existing=True, with_for_update=True)
+    to, columns = _next_state(job, outcome, spends_retry=spends_retry)
+    columns["failure"] = failure if outcome in (Outcome.FAILED, Outcome.LOST) else None
     detail: dict[str, Any] = {"outcome": outcome}
     if failure is not None:
-        columns["failure"] = failure
         detail |= {"cause": failure.get("cause"), "message": failure.get("message"), "rank": failure.get("rank")}
     moved = move(session, job, to, at=at, detail=detail, **columns)
     assert moved, "the attempt that has just ended was the only one that could move the job"
@@ -215,6 +227,7 @@ def expire(session: Session) -> list[tuple[int, int]]:
         .join(Attempt, (Attempt.job_id == Lease.job_id) & (Attempt.number == Lease.attempt))
         .where(Lease.released_at.is_(None), Lease.expires_at <= at, Attempt.ended_at.is_(None))
         .distinct()
+        .order_by(Lease.job_id)  # the same order in every worker: two that end several must not wait for each other
     )
     expired = [(job_id, attempt) for job_id, attempt in session.execute(query)]
     lost = []
@@ -244,11 +257,12 @@ def device_rows(session: Session, placement: Placement) -> list[DeviceRow]:
 
 
 def note(session: Session, placement: Placement, kind: str, detail: dict[str, Any]) -> None:
-    """Write an event of the running attempt."""
+    """Write an event of the running attempt. Raises StaleAttemptError once it has ended."""
+    fence(session, placement.job_id, placement.attempt)
     record(session, placement.job_id, kind, attempt=placement.attempt, at=now(session), detail=detail)
 
 
-def _fence(session: Session, job_id: int, attempt: int) -> None:
+def fence(session: Session, job_id: int, attempt: int) -> None:
     """Hold the attempt's row for the rest of the transaction, or raise StaleAttemptError if it has ended."""
     row = session.execute(
         select(Attempt.number)
@@ -262,14 +276,14 @@ def _fence(session: Session, job_id: int, attempt: int) -> None:
 def _still_expired(session: Session, job_id: int, attempt: int, at: datetime) -> bool:
     """Take the attempt's row, then look again: its supervisor may have renewed since the list was read."""
     try:
-        _fence(session, job_id, attempt)
+        fence(session, job_id, attempt)
     except StaleAttemptError:
         return False
     query = select(Lease.id).where(Lease.job_id == job_id, Lease.attempt == attempt, Lease.released_at.is_(None))
     return session.execute(query.where(Lease.expires_at <= at).limit(1)).first() is not None
 
 
-def _next_state(job: Job, outcome: Outcome) -> tuple[State, dict[str, Any]]:
+def _next_state(job: Job, outcome: Outcome, *, spends_retry: bool) -> tuple[State, dict[str, Any]]:
     """Where a job goes when its attempt ends, and the columns that change with it."""
     if outcome is not Outcome.LOST:
         return State(outcome.value), {}
@@ -277,6 +291,8 @@ def _next_state(job: Job, outcome: Outcome) -> tuple[State, dict[str, Any]]:
         return State.CANCELLED, {}
     if job.intent == Intent.PAUSE:
         return State.PAUSED, {}
+    if not spends_retry:
+        return State.QUEUED, {}
     if job.retries >= job.max_retries:
         return State.FAILED, {}
     return State.QUEUED, {"retries": job.retries + 1}

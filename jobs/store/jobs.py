@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pydantic import ValidationError
 from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
@@ -120,10 +121,20 @@ def settle(session: Session, job: Job) -> None:
 
 
 def waiting(session: Session) -> list[WaitingJob]:
-    """Return every queued job that wants to run, for the planner."""
+    """Return every queued job that wants to run, for the planner.
+
+    One whose spec this version cannot read stays where it is and says so; it must not keep the others from starting.
+    """
     rows = session.scalars(select(Job).where(Job.state == State.QUEUED, Job.intent == Intent.RUN)).all()
-    specs = [(row, JobSpec.model_validate(row.spec)) for row in rows]
-    return [WaitingJob(row.id, row.priority, spec.device, spec.world_size) for row, spec in specs]
+    found = []
+    for row in rows:
+        try:
+            spec = JobSpec.model_validate(row.spec)
+        except ValidationError as error:
+            set_reason(session, row.id, f"its spec cannot be read by this version: {error.errors()[0]['msg']}")
+            continue
+        found.append(WaitingJob(row.id, row.priority, spec.device, spec.world_size))
+    return found
 
 
 def set_reason(session: Session, job_id: int, reason: str) -> None:
