@@ -78,16 +78,21 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
 
 def restore(path: Path, checkpoint: Checkpoint, *, model: nn.Module, optimizer: optim.Optimizer) -> None:
     """Put a checkpoint's state into the model and the optimizer. Raises CheckpointError naming the first misfit."""
+    restore_model(path, checkpoint, model)
+    try:
+        optimizer.load_state_dict(checkpoint.optimizer)
+    except (ValueError, KeyError) as error:
+        raise CheckpointError(f"{path}: its optimizer state does not fit: {error}") from error
+
+
+def restore_model(path: Path, checkpoint: Checkpoint, model: nn.Module) -> None:
+    """Put a checkpoint's weights into the model. Raises CheckpointError naming the first misfit."""
     own = model.state_dict()
     for name in (*own, *(name for name in checkpoint.model if name not in own)):
         ours, theirs = own.get(name), checkpoint.model.get(name)
         if ours is None or theirs is None or ours.shape != theirs.shape:
             raise CheckpointError(f"{path}: of another model: {name} is {_shape(theirs)} there and {_shape(ours)} here")
     model.load_state_dict(checkpoint.model)
-    try:
-        optimizer.load_state_dict(checkpoint.optimizer)
-    except (ValueError, KeyError) as error:
-        raise CheckpointError(f"{path}: its optimizer state does not fit: {error}") from error
 
 
 class CheckpointFolder:

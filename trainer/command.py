@@ -1,6 +1,7 @@
-"""The command `python -m trainer`: run a run directory or a train.yaml, or print the catalog."""
+"""The command `python -m trainer`: run a run directory or a train.yaml, print the catalog, evaluate a checkpoint."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from pydantic import ValidationError
 from trainer.environment import RankEnvironment, is_rank
 from trainer.errors import Cause, ConfigError, TrainingError
 from trainer.launch import DEFAULT_GRACE_S, Outcome, launch
-from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir, error_report, write_atomic
+from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir, error_report, finite_values, write_atomic
 from trainer.terminal import RunDisplay
 from trainer.train_file import TrainFile
 
@@ -60,6 +61,8 @@ def _run(options: argparse.Namespace) -> int:
 
         sys.stdout.write(build_catalog().model_dump_json(indent=2) + "\n")
         return 0
+    if target == "evaluate":
+        return _evaluate(options)
     if Path(target).is_dir():
         return _run_directory(RunDir(Path(target)))
     return _run_file(Path(target), options)
@@ -92,6 +95,16 @@ def _run_file(path: Path, options: argparse.Namespace) -> int:
     return _tell(run_in(run_dir), run_dir)
 
 
+def _evaluate(options: argparse.Namespace) -> int:
+    if options.checkpoint is None:
+        raise ConfigError("evaluate: name the checkpoint, `python -m trainer evaluate CHECKPOINT`")
+    from trainer.reload import evaluate_checkpoint  # imports torch
+
+    metrics = evaluate_checkpoint(options.checkpoint, device=options.device or "cpu")
+    sys.stdout.write(json.dumps(finite_values(metrics)[0]) + "\n")
+    return 0
+
+
 def _tell(outcome: Outcome, run_dir: RunDir) -> int:
     if outcome.completed is not None:
         values = "  ".join(
@@ -114,8 +127,11 @@ def _grace_s() -> float:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer", description="Train a model on a list of devices.")
-    parser.add_argument("target", help="a run directory, a train.yaml, or the word `catalog`")
-    parser.add_argument("--device", help='where to train: "0,1", "cpu", "mps" or "auto" (with a train.yaml)')
+    parser.add_argument("target", help="a run directory, a train.yaml, or the word `catalog` or `evaluate`")
+    parser.add_argument("checkpoint", type=Path, nargs="?", help="the checkpoint to evaluate")
+    parser.add_argument(
+        "--device", help='where: "0,1", "cpu", "mps" or "auto" (with a train.yaml); one device for `evaluate`'
+    )
     parser.add_argument("--nproc-per-node", type=int, metavar="N", help="ranks to start on the CPU (with a train.yaml)")
     parser.add_argument("--output", type=Path, metavar="DIR", help="run directory to make (default: below ./runs)")
     return parser

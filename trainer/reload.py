@@ -1,0 +1,63 @@
+"""A saved checkpoint evaluated anew, on one device and with no run around it: what it says of itself, checked."""
+
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+
+import torch
+from pydantic import ValidationError
+
+from trainer.checkpoints import Checkpoint, load_checkpoint, restore_model
+from trainer.config import TrainConfig
+from trainer.data.loading import build_loader
+from trainer.environment import RankEnvironment
+from trainer.errors import CheckpointError
+from trainer.evaluation import evaluate
+from trainer.process_group import ProcessGroup, local_device
+from trainer.recipes.registry import recipe_named
+from trainer.sampling import ShardSampler
+
+
+def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
+    """Return the metrics of a checkpoint's model on the whole validation set of its own config.
+
+    Raises CheckpointError naming the file, ConfigError or DataError for a config that this host cannot build any more,
+    and DeviceError for a device that it does not have.
+    """
+    checkpoint = load_checkpoint(path, verify_digest=True)
+    config = _config_of(path, checkpoint)
+    recipe = recipe_named(config.recipe)
+    data = recipe.build_data(config)
+    if checkpoint.class_names != data.class_names:
+        raise CheckpointError(f"{path}: made for other classes than those of data={config.data!r}")
+    torch_device = local_device(device, simulated=False)
+    model = recipe.build_model(config, data).to(torch_device)
+    restore_model(path, checkpoint, model)
+    alone = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1)
+    amp = partial(torch.autocast, torch_device.type, dtype=torch.bfloat16) if config.amp else nullcontext
+    metrics = evaluate(
+        model,
+        build_loader(
+            data.val,
+            ShardSampler(data.val, rank=0, world_size=1),
+            # As a rank of the run did it: the shape of a batch can decide the last bit of a logit.
+            batch=config.batch // checkpoint.world_size,
+            num_workers=0,
+            device=torch_device,
+        ),
+        recipe=recipe,
+        quantities=recipe.quantities(data),
+        group=ProcessGroup(alone, torch_device, None),
+        autocast=amp,
+        stop_requested=lambda: False,
+        alive=lambda: None,
+    )
+    assert metrics is not None, "nobody asks this evaluation to stop"
+    return metrics
+
+
+def _config_of(path: Path, checkpoint: Checkpoint) -> TrainConfig:
+    try:
+        return TrainConfig.model_validate(checkpoint.config)
+    except ValidationError as error:
+        raise CheckpointError(f"{path}: its config is of another release: {error}") from error
