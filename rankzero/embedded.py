@@ -8,6 +8,7 @@ import fcntl
 import importlib.util
 import json
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -244,7 +245,7 @@ def owner() -> str:
     The start time keeps a reused pid from passing for this process.
     """
     pid = os.getpid()
-    if sys.platform == "linux":
+    if platform.system() == "Linux":
         # Ticks since boot, with the boot's own id: unlike a wall time it stays the same when the clock is set.
         ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -4,7 +4,9 @@ import sys
 
 import typer
 
-from rankzero.cli import exits, jobs, service
+from rankzero.cli import exits
+from rankzero.cli.jobs import add_job_commands
+from rankzero.cli.service import add_service_commands
 from rankzero.errors import RankzeroError
 
 app = typer.Typer(
@@ -14,8 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-jobs.add_to(app)
-service.add_to(app)
+add_job_commands(app)
+add_service_commands(app)
 
 
 def main() -> None:

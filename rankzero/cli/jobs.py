@@ -25,7 +25,7 @@ POLL_S = 0.5
 """Seconds between two looks for new output."""
 
 
-def add_to(app: typer.Typer) -> None:
+def add_job_commands(app: typer.Typer) -> None:
     """Add these commands to the application."""
     for command in (submit, ls, show, logs, cancel):
         app.command()(command)

@@ -16,7 +16,7 @@ from rankzero.embedded import EmbeddedService, default_data_dir
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_service_commands(app: typer.Typer) -> None:
     """Add these commands to the application."""
     for command in (up, demo):
         app.command()(command)
