@@ -12,8 +12,8 @@ from sqlalchemy import exc
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from jobs.database import storable
 from jobs.errors import InvalidFilterError, InvalidSpecError, NotFoundError
-from jobs.store.reports import storable
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1024 * 1024

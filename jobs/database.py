@@ -1,5 +1,7 @@
 """The database: engine, transactions, clock and schema upgrade, for PostgreSQL and SQLite alike."""
 
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -21,6 +23,8 @@ from jobs.settings import get_settings
 PLANNER_LOCK = 0x52414E4B
 """Key of the advisory lock that makes planners take turns ("RANK")."""
 
+_ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+
 
 class UtcDateTime(TypeDecorator[datetime]):
     """An aware UTC time on both databases. SQLite has no such type: it keeps the UTC wall time without its zone."""
@@ -40,6 +44,16 @@ class UtcDateTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def storable(text: str) -> str:
+    """Text as every database takes it and every client can be sent it: neither NUL nor lone surrogates."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+def storable_json(value: object) -> str:
+    """JSON with storable text in it. What runs report (a message, a path) holds whatever their code put there."""
+    return storable(_ESCAPED_NUL.sub(r"\1\\ufffd", json.dumps(value, ensure_ascii=False)))
 
 
 class json_each_text(GenericFunction[Any]):  # noqa: N801  # named as the SQL function is
@@ -130,6 +144,7 @@ def _postgresql_engine(url: URL) -> Engine:
     return create_engine(
         url,
         pool_pre_ping=True,
+        json_serializer=storable_json,
         # Nobody waits for a database that does not answer: each of these turns silence into an error.
         connect_args={
             "connect_timeout": 5,
@@ -145,7 +160,7 @@ def _postgresql_engine(url: URL) -> Engine:
 def _sqlite_engine(url: URL) -> Engine:
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = create_engine(url, connect_args={"timeout": 30})
+    engine = create_engine(url, connect_args={"timeout": 30}, json_serializer=storable_json)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: DBAPIConnection, _record: object) -> None:

@@ -82,7 +82,8 @@ def open_placements(session: Session, host_name: str) -> Sequence[Placement]:
 def claim(session: Session, placement_id: int, supervisor: str) -> Placement:
     """Make `supervisor` the one owner of a placement. Raises StaleAttemptError if it has one or has ended."""
     placement = get_placement(session, placement_id)
-    fence(session, placement.job_id, placement.attempt)  # first, as `end` does: two that lock in one order never deadlock
+    # The attempt first, as `end` does: transactions that lock in the same order never deadlock.
+    fence(session, placement.job_id, placement.attempt)
     at = now(session)
     statement = (
         update(Placement)

@@ -1,20 +1,21 @@
 """What runs report: metrics, checkpoints and logs; written by shipping, read by users.
 
-Writing the same report twice changes nothing. The writers' caller fences and commits (`attempts.advance`).
+Writing the same report twice changes nothing. Every writer raises StaleAttemptError once the attempt has ended, and
+then writes nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Insert, Select, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, aliased
 
-from jobs.database import now
+from jobs.database import now, storable
+from jobs.store.attempts import fence
 from jobs.store.transitions import changed
-from jobs.tables import Checkpoint, LogChunk, Metric, Placement
+from jobs.tables import Base, Checkpoint, LogChunk, Metric, Placement
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class LogPiece:
 
 def add_metrics(session: Session, placement: Placement, points: Sequence[MetricPoint]) -> None:
     """Store metric values."""
+    fence(session, placement.job_id, placement.attempt)
     rows = [
         {
             "job_id": placement.job_id,
@@ -68,13 +70,16 @@ def add_metrics(session: Session, placement: Placement, points: Sequence[MetricP
         }
         for point in points
     ]
-    _insert_new(session, Metric, rows)
+    if rows:
+        session.execute(_insert_if_new(session, Metric), rows)
 
 
 def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile) -> None:
     """Store a checkpoint, and mark those it replaces as removed."""
-    key = {"job_id": placement.job_id, "attempt": placement.attempt}
-    row = key | {
+    fence(session, placement.job_id, placement.attempt)
+    row = {
+        "job_id": placement.job_id,
+        "attempt": placement.attempt,
         "host_name": placement.host_name,
         "path": file.path,
         "step": file.step,
@@ -85,17 +90,20 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
         "values": file.values,
         "created_at": file.at,
     }
-    _insert_new(session, Checkpoint, [row])
+    if session.execute(_insert_if_new(session, Checkpoint).returning(Checkpoint.id), row).first() is None:
+        return  # told before: since then another may have become the best
     if file.best:
         mine = (Checkpoint.job_id == placement.job_id, Checkpoint.best)
         changed(session, update(Checkpoint).where(*mine, Checkpoint.path != file.path).values(best=False))
     if file.removed:
         gone = (Checkpoint.job_id == placement.job_id, Checkpoint.path.in_(file.removed))
-        changed(session, update(Checkpoint).where(*gone).values(removed_at=now(session)))
+        statement = update(Checkpoint).where(*gone, Checkpoint.removed_at.is_(None))
+        changed(session, statement.values(removed_at=now(session)))
 
 
 def add_logs(session: Session, placement: Placement, pieces: Sequence[LogPiece]) -> None:
     """Store pieces of the ranks' output."""
+    fence(session, placement.job_id, placement.attempt)
     at = now(session)
     rows = [
         {
@@ -108,7 +116,8 @@ def add_logs(session: Session, placement: Placement, pieces: Sequence[LogPiece])
         }
         for piece in pieces
     ]
-    _insert_new(session, LogChunk, rows)
+    if rows:
+        session.execute(_insert_if_new(session, LogChunk), rows)
 
 
 def select_metrics(job_id: int, *, names: Sequence[str] | None = None, from_step: int = 0) -> Select[Metric]:
@@ -164,15 +173,8 @@ def metric_names(session: Session, job_id: int) -> Sequence[str]:
     ).all()
 
 
-def storable(text: str) -> str:
-    """Text as every database takes it: PostgreSQL refuses NUL and lone surrogates."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-
-
-def _insert_new(session: Session, table: type[Any], rows: list[dict[str, Any]]) -> None:
-    """Insert the rows that are not there yet."""
-    if not rows:
-        return
-    dialect = session.get_bind().dialect.name
-    insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
-    session.execute(insert(table).on_conflict_do_nothing(), rows)
+def _insert_if_new(session: Session, table: type[Base]) -> Insert:
+    """An INSERT that passes over the rows that are there already."""
+    if session.get_bind().dialect.name == "sqlite":
+        return sqlite.insert(table).on_conflict_do_nothing()
+    return postgresql.insert(table).on_conflict_do_nothing()

@@ -1,0 +1,118 @@
+"""Fencing: whatever is written in the name of an attempt that has ended is refused, and changes nothing."""
+
+import inspect
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy.orm import Session
+
+from jobs.errors import StaleAttemptError
+from jobs.states import Intent, Outcome
+from jobs.store import attempts, reports
+from jobs.tables import Placement
+from tests.integration.store.conftest import Service
+from trainer.run_dir import JournalWriter, Log, Metrics, RunDir
+from worker.shipping import Shipper
+
+AT = datetime(2024, 5, 1, tzinfo=UTC)
+CHECKPOINT = reports.CheckpointFile("/runs/a.pt", 1, 1, "0" * 64, 10, True, {}, AT, removed=("/runs/b.pt",))
+
+WRITES: dict[str, Callable[[Session, Placement], object]] = {
+    "claim": lambda session, placement: attempts.claim(session, placement.id, "9:9"),
+    "renew": attempts.renew,
+    "advance the journal": lambda session, placement: attempts.advance(session, placement, journal=(0, 10)),
+    "advance the logs": lambda session, placement: attempts.advance(session, placement, log_offsets={"0": 5}),
+    "set_running": lambda session, placement: attempts.set_running(session, placement, resumed_step=7),
+    "set_progress": lambda session, placement: attempts.set_progress(session, placement, {"step": 9}),
+    "note": lambda session, placement: attempts.note(session, placement, "log", {"message": "late"}),
+    "end": lambda session, placement: attempts.end(session, placement.job_id, placement.attempt, Outcome.SUCCEEDED),
+    "add_metrics": lambda session, placement: reports.add_metrics(
+        session, placement, [reports.MetricPoint("loss", 1, 1, AT, 0.5)]
+    ),
+    "add_checkpoint": lambda session, placement: reports.add_checkpoint(session, placement, CHECKPOINT),
+    "add_logs": lambda session, placement: reports.add_logs(session, placement, [reports.LogPiece(0, 0, "late\n")]),
+}
+
+
+@pytest.mark.parametrize("next_attempt", [False, True], ids=["job waits", "next attempt runs"])
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES.keys())
+def test_a_stale_attempt_changes_nothing(
+    service: Service, write: Callable[[Session, Placement], object], next_attempt: bool
+) -> None:
+    stale = service.run("0")
+    service.end(stale, Outcome.LOST)
+    if next_attempt:
+        service.plan()
+    before = service.everything()
+
+    with pytest.raises(StaleAttemptError), service.database.session_scope() as session:
+        write(session, stale)
+
+    assert service.everything() == before
+
+
+def test_every_function_that_writes_for_a_placement_is_tried_above() -> None:
+    writers = {
+        name
+        for module in (attempts, reports)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and "placement" in inspect.signature(function).parameters
+    }
+
+    tried = {name.partition(" ")[0] for name in WRITES}
+
+    assert writers - tried == {"read_intent", "device_rows"}, "these only read"
+
+
+def test_a_stale_attempt_is_not_told_what_its_user_wants(service: Service) -> None:
+    placement = service.run()
+    with service.database.session_scope(read_only=True) as session:
+        assert attempts.read_intent(session, placement) is Intent.RUN
+    service.end(placement, Outcome.LOST)
+
+    with pytest.raises(StaleAttemptError), service.database.session_scope(read_only=True) as session:
+        attempts.read_intent(session, placement)
+
+
+def test_a_journal_and_logs_shipped_for_an_ended_attempt_change_nothing(service: Service, tmp_path: Path) -> None:
+    placement = service.run()
+    placement.run_dir = str(tmp_path)
+    run_dir = RunDir(tmp_path)
+    run_dir.ranks.mkdir()
+    run_dir.log(0).write_text("late\n")
+    journal = JournalWriter(run_dir.journal)
+    journal.append(Log, message="late")
+    journal.append(Metrics, step=3, epoch=1, values={"loss": 0.25})
+    journal.close()
+    service.end(placement, Outcome.LOST)
+    before = service.everything()
+
+    with pytest.raises(StaleAttemptError):
+        Shipper(service.database, placement).ship(final=True)
+
+    assert service.everything() == before
+
+
+def test_rows_written_before_a_refused_step_are_not_kept(service: Service) -> None:
+    placement = service.run()
+    before = service.everything()
+
+    def ship_behind_somebody_else() -> None:
+        with service.database.session_scope() as session:
+            reports.add_metrics(session, placement, [reports.MetricPoint("loss", 1, 1, AT, 0.5)])
+            attempts.advance(session, placement, journal=(100, 200))
+
+    with pytest.raises(StaleAttemptError, match="past byte 100"):
+        ship_behind_somebody_else()
+
+    assert service.everything() == before
+
+
+def test_an_attempt_that_has_not_ended_may_write(service: Service) -> None:
+    placement = service.run()
+
+    for name in WRITES.keys() - {"claim", "end"}:
+        with service.database.session_scope() as session:
+            WRITES[name](session, placement)

@@ -1,0 +1,288 @@
+"""What runs report: stored once however often it is told, and read as one series over all attempts."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from jobs.states import Outcome
+from jobs.store import attempts, reports
+from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
+from jobs.tables import Checkpoint, LogChunk, Metric, Placement
+from tests.integration.store.conftest import Service
+from trainer.run_dir import CheckpointSaved, Completed, EpochEnd, JournalWriter, Log, Metrics, RunDir, Started
+from worker.shipping import Shipper
+
+AT = datetime(2024, 5, 1, 12, 30, tzinfo=UTC)
+
+
+def point(step: int, value: float | None, *, name: str = "loss", kind: str | None = None) -> MetricPoint:
+    return MetricPoint(name, step, 1, AT, value, kind)
+
+
+def checkpoint(step: int, *, best: bool = False, removed: tuple[str, ...] = ()) -> CheckpointFile:
+    return CheckpointFile(f"/runs/{step}.pt", step, 1, f"{step:064}", 10, best, {"accuracy": 0.5}, AT, removed)
+
+
+def add(service: Service, placement: Placement, *reported: MetricPoint | CheckpointFile | LogPiece) -> None:
+    with service.database.session_scope() as session:
+        for each in reported:
+            match each:
+                case MetricPoint():
+                    reports.add_metrics(session, placement, [each])
+                case CheckpointFile():
+                    reports.add_checkpoint(session, placement, each)
+                case LogPiece():
+                    reports.add_logs(session, placement, [each])
+
+
+def series(service: Service, job_id: int, **limits: Any) -> list[tuple[str, int, float | None]]:
+    with service.database.session_scope(read_only=True) as session:
+        rows = session.scalars(reports.select_metrics(job_id, **limits)).all()
+        return [(row.name, row.step, row.value) for row in rows]
+
+
+def checkpoints(service: Service, job_id: int, *, with_removed: bool = False) -> list[Checkpoint]:
+    with service.database.session_scope(read_only=True) as session:
+        return list(session.scalars(reports.select_checkpoints(job_id, with_removed=with_removed)))
+
+
+def logs(service: Service, job_id: int, **limits: Any) -> list[LogChunk]:
+    with service.database.session_scope(read_only=True) as session:
+        return list(session.scalars(reports.select_logs(job_id, **limits)))
+
+
+def next_attempt(service: Service, placement: Placement) -> Placement:
+    service.end(placement, Outcome.LOST)
+    (again,) = service.plan()
+    return service.claim(again)
+
+
+def test_a_metric_series_takes_the_newest_attempt_at_each_step(service: Service) -> None:
+    first = service.run()
+    add(service, first, point(10, 0.9), point(20, 0.8), point(30, 0.7))
+    second = next_attempt(service, first)
+    add(service, second, point(20, 0.81), point(30, 0.71))
+    third = next_attempt(service, second)
+    add(service, third, point(30, 0.72), point(40, 0.6))
+
+    assert series(service, first.job_id) == [
+        ("loss", 10, 0.9),
+        ("loss", 20, 0.81),
+        ("loss", 30, 0.72),
+        ("loss", 40, 0.6),
+    ]
+
+
+def test_a_metric_series_can_be_limited_by_name_and_step(service: Service) -> None:
+    placement = service.run()
+    add(service, placement, point(1, 1.0), point(2, 2.0), point(2, 0.5, name="точность"))
+
+    assert series(service, placement.job_id, names=["точность"]) == [("точность", 2, 0.5)]
+    assert series(service, placement.job_id, from_step=2, names=["loss"]) == [("loss", 2, 2.0)]
+    with service.database.session_scope(read_only=True) as session:
+        assert reports.metric_names(session, placement.job_id) == ["loss", "точность"]
+
+
+def test_metrics_of_one_job_are_not_seen_in_another(service: Service) -> None:
+    mine, other = service.run("0"), service.run("1")
+    add(service, other, point(1, 1.0))
+
+    assert series(service, mine.job_id) == []
+
+
+@pytest.mark.parametrize("kind", ["nan", "inf", "-inf"])
+def test_a_value_that_is_not_finite_is_a_gap_that_says_its_kind(service: Service, kind: str) -> None:
+    placement = service.run()
+    add(service, placement, point(1, None, kind=kind))
+
+    with service.database.session_scope(read_only=True) as session:
+        (row,) = session.scalars(select(Metric))
+    assert (row.value, row.kind) == (None, kind)
+
+
+@pytest.mark.parametrize("value", [0.1, 1e308, 5e-324, -2.5, 1 / 3])
+def test_a_value_comes_back_bit_for_bit(service: Service, value: float) -> None:
+    placement = service.run()
+    add(service, placement, point(1, value))
+
+    ((_, _, stored),) = series(service, placement.job_id)
+    assert stored is not None
+    assert stored.hex() == value.hex()
+
+
+def test_a_time_comes_back_as_the_same_moment_in_utc(service: Service) -> None:
+    placement = service.run()
+    add(service, placement, point(1, 0.5))
+
+    with service.database.session_scope(read_only=True) as session:
+        (row,) = session.scalars(select(Metric))
+    assert row.at == AT
+    assert row.at.tzinfo is UTC
+
+
+def test_the_same_reports_told_twice_change_nothing(service: Service) -> None:
+    placement = service.run()
+    told: list[MetricPoint | CheckpointFile | LogPiece] = [
+        point(1, 0.5),
+        checkpoint(1, best=True),
+        checkpoint(2, best=True, removed=("/runs/1.pt",)),
+        checkpoint(3),
+        LogPiece(0, 0, "one\n"),
+        LogPiece(1, 0, "two\n"),
+    ]
+    add(service, placement, *told)
+    before = service.everything()
+
+    add(service, placement, *told)
+
+    assert service.everything() == before
+    assert [(each.step, each.best) for each in checkpoints(service, placement.job_id)] == [(2, True), (3, False)]
+
+
+def test_one_checkpoint_is_the_best_over_all_attempts(service: Service) -> None:
+    first = service.run()
+    add(service, first, checkpoint(1, best=True), checkpoint(2))
+    second = next_attempt(service, first)
+    add(service, second, checkpoint(3, best=True))
+
+    assert [each.step for each in checkpoints(service, first.job_id) if each.best] == [3]
+
+
+def test_a_removed_checkpoint_stays_in_the_history_only(service: Service) -> None:
+    placement = service.run()
+    add(service, placement, checkpoint(1), checkpoint(2, removed=("/runs/1.pt",)))
+
+    assert [each.step for each in checkpoints(service, placement.job_id)] == [2]
+    assert [each.step for each in checkpoints(service, placement.job_id, with_removed=True)] == [1, 2]
+
+
+def test_a_new_attempt_may_continue_from_the_furthest_checkpoint_that_is_left(service: Service) -> None:
+    first = service.run()
+    add(service, first, checkpoint(10), checkpoint(20), checkpoint(30, removed=("/runs/20.pt",)))
+    next_attempt(service, first)
+
+    with service.database.session_scope(read_only=True) as session:
+        assert [each.step for each in reports.resumable(session, first.job_id)] == [30, 10]
+
+
+def test_logs_are_read_by_rank_attempt_and_from_where_a_reader_left_off(service: Service) -> None:
+    first = service.run("0,1")
+    add(service, first, LogPiece(0, 0, "a\n"), LogPiece(1, 0, "b\n"), LogPiece(0, 2, "c\n"))
+    second = next_attempt(service, first)
+    add(service, second, LogPiece(0, 0, "d\n"))
+    job_id = first.job_id
+
+    everything = logs(service, job_id)
+    assert [chunk.text for chunk in everything] == ["a\n", "b\n", "c\n", "d\n"]
+    assert [chunk.text for chunk in logs(service, job_id, rank=0)] == ["a\n", "c\n", "d\n"]
+    assert [chunk.text for chunk in logs(service, job_id, attempt=1, rank=1)] == ["b\n"]
+    assert [chunk.text for chunk in logs(service, job_id, after=everything[1].id)] == ["c\n", "d\n"]
+
+
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [("a\x00b", "a\ufffdb"), ("\ud800 alone", "? alone"), ("🚀 точность", "🚀 точность"), ("100% 'x' \"y\"\\", None)],
+)
+def test_any_text_can_be_stored_in_any_report(service: Service, written: str, stored: str | None) -> None:
+    stored = stored or written
+    placement = service.run()
+    add(service, placement, LogPiece(0, 0, written), point(1, 0.5, name=written))
+    with service.database.session_scope() as session:
+        attempts.note(session, placement, "log", {"message": written})
+        attempts.set_progress(session, placement, {"values": {written: 1.0}})
+
+    (chunk,) = logs(service, placement.job_id)
+    ((name, _, _),) = series(service, placement.job_id)
+    event = service.events(placement.job_id)[-1]
+    progress: Any = service.job(placement.job_id).progress
+    assert [chunk.text, name, event.detail["message"], *progress["values"]] == [stored] * 4
+
+
+def test_an_escaped_nul_that_was_written_out_stays_as_it_was(service: Service) -> None:
+    placement = service.run()
+    with service.database.session_scope() as session:
+        attempts.note(session, placement, "log", {"message": "\\u0000 and \\\\u0000"})
+
+    assert service.events(placement.job_id)[-1].detail["message"] == "\\u0000 and \\\\u0000"
+
+
+def test_progress_is_merged_into_what_is_known(service: Service) -> None:
+    placement = service.run()
+    for news in ({"step": 1, "values": {"loss": 0.9}}, {"step": 2, "values": {"accuracy": None}}, {"epoch": 1}):
+        with service.database.session_scope() as session:
+            attempts.set_progress(session, placement, news)
+
+    assert service.job(placement.job_id).progress == {
+        "step": 2,
+        "epoch": 1,
+        "values": {"loss": 0.9, "accuracy": None},
+    }
+
+
+def test_a_new_attempt_begins_with_no_progress(service: Service) -> None:
+    first = service.run()
+    with service.database.session_scope() as session:
+        attempts.set_progress(session, first, {"step": 5})
+
+    next_attempt(service, first)
+
+    assert service.job(first.job_id).progress is None
+
+
+def test_a_run_directory_is_in_the_database_once_however_often_it_is_shipped(service: Service, tmp_path: Path) -> None:
+    placement = service.claim(service.launch("0,1"))
+    placement.run_dir = str(tmp_path)
+    write_run(RunDir(tmp_path))
+    Shipper(service.database, placement).ship(final=True)
+    before = service.everything()
+
+    with service.database.session_scope(read_only=True) as session:
+        again = attempts.get_placement(session, placement.id)
+    again.run_dir = str(tmp_path)
+    Shipper(service.database, again).ship(final=True)
+
+    assert service.everything() == before
+    job = service.job(placement.job_id)
+    assert job.state == "running"
+    assert job.progress == {
+        "world_size": 2,
+        "batch_per_rank": 32,
+        "epochs": 1,
+        "steps_per_epoch": 2,
+        "total_steps": 2,
+        "parameters": 99,
+        "step": 2,
+        "epoch": 1,
+        "values": {"loss": None, "accuracy": 0.97},
+    }
+    assert series(service, job.id) == [("loss", 1, 0.5), ("loss", 2, None)]
+    assert [chunk.text for chunk in logs(service, job.id)] == ["hello\n", "no newline"]
+    assert [event.kind for event in service.events(job.id)] == ["submitted", "state", "state", "log", "epoch"]
+
+
+def write_run(run_dir: RunDir) -> None:
+    """The files of a whole small run on two ranks."""
+    run_dir.ranks.mkdir()
+    run_dir.log(0).write_text("hello\n")
+    run_dir.log(1).write_text("no newline")
+    journal = JournalWriter(run_dir.journal)
+    journal.append(
+        Started,
+        world_size=2,
+        devices=("cuda:0", "cuda:1"),
+        batch_per_rank=32,
+        epochs=1,
+        steps_per_epoch=2,
+        total_steps=2,
+        parameters=99,
+    )
+    journal.append(Log, level="warning", message="one file was passed over")
+    journal.append(Metrics, step=1, epoch=1, values={"loss": 0.5})
+    journal.append(Metrics, step=2, epoch=1, values={"loss": None}, nonfinite={"loss": "nan"})
+    journal.append(CheckpointSaved, step=2, epoch=1, path="checkpoints/2.pt", sha256="0" * 64, size_bytes=10, best=True)
+    journal.append(EpochEnd, epoch=1, step=2, seconds=1.5, values={"accuracy": 0.97})
+    journal.append(Completed, step=2, epoch=1, values={"accuracy": 0.97}, best_checkpoint="checkpoints/2.pt")
+    journal.close()
