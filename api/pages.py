@@ -4,12 +4,13 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
-from sqlakeyset import InvalidPage, select_page
-from sqlalchemy import Select
-from sqlalchemy.exc import DataError, ProgrammingError, StatementError
+from sqlakeyset import InvalidPage, Marker, select_page, unserialize_bookmark
+from sqlalchemy import Select, exc
 from sqlalchemy.orm import Session
 
 from jobs.errors import InvalidFilterError
+
+NO_CURSOR = "not a cursor of this list; start without one"
 
 Item = TypeVar("Item", bound=BaseModel)
 
@@ -45,13 +46,16 @@ def read_page(
     `order` names the query's order where it has several. Raises InvalidFilterError for a cursor that is none, or one of
     another order, which would leave out items without a word.
     """
-    bookmark = _decoded(params.cursor, order)
+    marker = _decoded(params.cursor, order)
     try:
-        page = select_page(session, query, per_page=params.size, page=bookmark)
-    except (InvalidPage, DataError, ProgrammingError, StatementError) as error:
-        if bookmark is None:
+        page = select_page(session, query, per_page=params.size, page=marker)
+    except (exc.OperationalError, exc.InterfaceError):
+        raise
+    except (InvalidPage, exc.StatementError) as error:
+        # A cursor that somebody made up names values that the columns cannot be compared with.
+        if marker is None:
             raise
-        raise InvalidFilterError("cursor", "not a cursor of this list; start without one") from error
+        raise InvalidFilterError("cursor", NO_CURSOR) from error
     place = page.paging
     return Page(
         items=[model.model_validate(row[0], from_attributes=True) for row in page],
@@ -64,14 +68,22 @@ def _encoded(bookmark: str, order: str) -> str:
     return urlsafe_b64encode(f"{order}\n{bookmark}".encode()).decode().rstrip("=")
 
 
-def _decoded(cursor: str | None, order: str) -> str | None:
+def _decoded(cursor: str | None, order: str) -> Marker | None:
     if cursor is None:
         return None
     try:
         text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        cursor_order, _, bookmark = text.partition("\n")
+        marker = unserialize_bookmark(bookmark)
     except ValueError as error:
-        raise InvalidFilterError("cursor", "not a cursor of this list; start without one") from error
-    cursor_order, _, bookmark = text.partition("\n")
+        raise InvalidFilterError("cursor", NO_CURSOR) from error
     if cursor_order != order:
         raise InvalidFilterError("cursor", f"not a cursor of this list in the order {order}; start without one")
-    return bookmark
+    if not all(_is_comparable(value) for value in marker.place or (None,)):
+        raise InvalidFilterError("cursor", NO_CURSOR)
+    return marker
+
+
+def _is_comparable(value: object) -> bool:
+    """Whether a column that is never null can be compared with it."""
+    return value is not None and not (isinstance(value, int) and abs(value) >= 2**63)

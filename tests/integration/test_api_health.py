@@ -1,0 +1,39 @@
+"""Liveness, readiness, and the schema that clients are generated from."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.api_server import ApiServer
+from tests.servers import ValkeyServer
+
+
+def test_a_silent_broker_is_reported_and_the_service_is_ready_all_the_same(api: ApiServer) -> None:
+    answer = api.http.get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ready", "broker": "silent"})
+
+
+def test_a_broker_that_answers_is_reported(database_url: str, valkey: ValkeyServer, tmp_path: Path) -> None:
+    with ApiServer(database_url, tmp_path, broker_url=valkey.url) as api:
+        assert api.http.get("/readyz").json() == {"status": "ready", "broker": "answers"}
+
+
+def test_a_database_without_the_schema_is_not_ready_and_says_what_to_do(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    with ApiServer(empty_database_url, tmp_path) as api:
+        answer = api.http.get("/readyz")
+    assert answer.status_code == 503
+    assert "python -m jobs.database upgrade" in answer.json()["detail"]
+
+
+def test_every_operation_has_an_id_a_summary_and_problems_for_its_errors(api: ApiServer) -> None:
+    schema = api.http.get("/openapi.json").json()
+    operations: list[Any] = [operation for path in schema["paths"].values() for operation in path.values()]
+    ids = [operation["operationId"] for operation in operations]
+    assert len(set(ids)) == len(ids)
+    for operation in operations:
+        assert operation["summary"]
+        assert operation["description"]
+        for status, response in operation["responses"].items():
+            expected = "application/json" if status.startswith("2") else "application/problem+json"
+            assert list(response["content"]) == [expected], (operation["operationId"], status)
