@@ -1,11 +1,13 @@
 """`train()`: a run from a plain Python script, on the devices named, with no service."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from trainer.command import new_run_dir, run_in
-from trainer.errors import Cause, RunFailedError, RunInterruptedError
+from trainer.environment import is_rank
+from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
 from trainer.run_dir import EpochEnd, RunDir, read_records
 from trainer.train_file import TrainFile
 
@@ -43,7 +45,10 @@ def train(
         RunFailedError: a rank failed; its message names the rank, its `cause` says why.
         RunInterruptedError: SIGINT or SIGTERM ended the run, with a checkpoint saved.
     """
-    fields = {"model": model, "data": str(data), "batch": batch, "device": device, "nproc_per_node": nproc_per_node}
+    if is_rank(os.environ):
+        raise ConfigError("train() starts its own ranks; under torchrun use `torchrun … -m trainer train.yaml`")
+    folder = os.path.join(os.curdir, data) if isinstance(data, Path) else data  # a Path is never a data set's name
+    fields = {"model": model, "data": str(folder), "batch": batch, "device": device, "nproc_per_node": nproc_per_node}
     config = TrainFile.of(fields | options).run_config()
     run_dir = RunDir(new_run_dir(Path(output) if output is not None else None))
     run_dir.create(config)

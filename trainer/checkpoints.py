@@ -107,6 +107,11 @@ class CheckpointFolder:
         self._remove_leftovers()
 
     @property
+    def is_empty(self) -> bool:
+        """Whether the run directory has no checkpoint yet."""
+        return not self._announced
+
+    @property
     def best_path(self) -> str:
         """The best checkpoint, or the last where none was the best of anything, relative to the run directory."""
         return f"{self._folder.name}/{self._best[0] if self._best else self._announced[-1]}"
@@ -187,7 +192,7 @@ class CheckpointFolder:
 
     def _remove_leftovers(self) -> None:
         """Delete what a crash left: half-written files, files nobody was told of, and files taken back."""
-        for path in self._folder.iterdir():
+        for path in (*self._folder.glob("step-*.pt"), *self._folder.glob(".step-*.tmp")):
             if path.name not in self._announced:
                 path.unlink()
 

@@ -9,11 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
-from pydantic import ValidationError
-
 from trainer.environment import RankEnvironment, is_rank
-from trainer.errors import Cause, ConfigError, TrainingError
-from trainer.launch import DEFAULT_GRACE_S, Outcome, launch
+from trainer.errors import ConfigError, TrainingError
+from trainer.launch import DEFAULT_GRACE_S, Outcome, RunDirBusyError, launch, run_dir_tag
 from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir, error_report, finite_values, write_atomic
 from trainer.terminal import RunDisplay
 from trainer.train_file import TrainFile
@@ -41,6 +39,8 @@ def run_in(run_dir: RunDir) -> Outcome:
 def new_run_dir(output: Path | None) -> Path:
     """Return the folder for a new run: `output`, or the next free one below ./runs."""
     if output is not None:
+        if (output / "config.json").exists():
+            raise ConfigError(f"output: {output} holds a run already; `python -m trainer {output}` continues it")
         return output
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     number = 1
@@ -69,16 +69,15 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _run_directory(run_dir: RunDir) -> int:
-    os.environ.setdefault(RUN_DIR_VARIABLE, str(run_dir.path.resolve()))
+    os.environ[RUN_DIR_VARIABLE] = run_dir_tag(run_dir)
     try:
         outcome = run_in(run_dir)
-    except (OSError, ValidationError, ConfigError) as error:
-        if isinstance(error, OSError) and run_dir.config.exists():
-            raise
-        report = error_report(error, cause=Cause.CONFIG, rank=None, traceback=None)
+    except RunDirBusyError:
+        raise  # the directory, and what it says of its error, are the other run's
+    except TrainingError as error:
+        report = error_report(error, cause=error.cause, rank=None, traceback=None)
         write_atomic(run_dir.error, report.model_dump_json(indent=2).encode())
-        sys.stderr.write(f"error: {run_dir.config}: {error}\n")
-        return EXIT_USAGE
+        raise
     return _tell(outcome, run_dir)
 
 
@@ -91,6 +90,7 @@ def _run_file(path: Path, options: argparse.Namespace) -> int:
     config = file.run_config()
     run_dir = RunDir(new_run_dir(options.output))
     run_dir.create(config)
+    os.environ[RUN_DIR_VARIABLE] = run_dir_tag(run_dir)
     sys.stderr.write(f"run directory: {run_dir.path}\n")
     return _tell(run_in(run_dir), run_dir)
 

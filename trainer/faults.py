@@ -15,6 +15,8 @@ _OUT_OF_MEMORY = re.compile(
 )
 _COMMUNICATION = re.compile(r"\bgloo\b|\bnccl\b|Connection (closed|reset) by peer|TCPStore|Broken pipe", re.IGNORECASE)
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+_LOADER_KILLED = re.compile(r"DataLoader worker \(pid.*\) is killed by signal")
+_SHARED_MEMORY = re.compile(r"insufficient shared memory|out of shared memory", re.IGNORECASE)
 _LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
 
 
@@ -60,6 +62,8 @@ _OS_CAUSES = {
 def _runtime_cause(message: str) -> Cause:
     """Tell torch's plain RuntimeErrors apart; their text is all there is."""
     for pattern, cause in (
+        (_SHARED_MEMORY, Cause.OUT_OF_MEMORY),
+        (_LOADER_KILLED, Cause.KILLED_BY_SIGNAL),
         (_NO_SPACE, Cause.DISK_FULL),
         (_OUT_OF_MEMORY, Cause.OUT_OF_MEMORY),
         (_COMMUNICATION, Cause.COMMUNICATION),

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import FrameType
 
+from pydantic import ValidationError
+
 from trainer.devices import per_rank_batch
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment, machine_defaults
 from trainer.errors import Cause, ConfigError
-from trainer.rank_process import RankProcess, StartMethod, fresh_interpreter
+from trainer.rank_process import EXIT_UNREPORTED, RankProcess, StartMethod, fresh_interpreter
 from trainer.run_dir import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -37,6 +39,10 @@ _TEARDOWN_S = 10.0
 """Time for the ranks to end by themselves once the completion record is written."""
 DEFAULT_GRACE_S = 30.0
 """Time for all ranks to stop at a common step and save, once asked to."""
+
+
+class RunDirBusyError(ConfigError):
+    """Another launcher is at work in the run directory."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ def launch(
     Call it from the main thread, or from one that lives until it returns: the ranks die with the thread (Linux).
     Raises ConfigError, before any process is started, for a configuration that cannot run or a directory in use.
     """
-    config = run_dir.read_config()
+    config = _read_config(run_dir)
     per_rank_batch(config.train.batch, len(config.devices))
     with _exclusive(run_dir):
         if completed := run_dir.completed():
@@ -80,6 +86,13 @@ def launch(
         _forget_failure(run_dir, len(config.devices))
         with _stop_signals() as stop:
             return _Launch(run_dir, config, stop, grace_s, watch).run(start)
+
+
+def _read_config(run_dir: RunDir) -> RunConfig:
+    try:
+        return run_dir.read_config()
+    except (OSError, ValidationError) as error:
+        raise ConfigError(f"{run_dir.config}: not a readable run configuration: {error}") from error
 
 
 class StopRequest:
@@ -126,7 +139,7 @@ class _Launch:
                     master_port=port,
                 ).variables()
                 environment = os.environ | machine_defaults(os.environ, local_world_size=world_size) | variables
-                environment[RUN_DIR_VARIABLE] = str(self.run_dir.path.resolve())
+                environment[RUN_DIR_VARIABLE] = run_dir_tag(self.run_dir)
                 environment[PARENT_PID_VARIABLE] = str(os.getpid())
                 inherited = [rendezvous.fileno()] if rank == 0 else []
                 environment[MASTER_FD_VARIABLE] = ",".join(map(str, inherited))
@@ -211,12 +224,21 @@ class _Launch:
             message = f"rank {rank} was ended by {name}{hint}"
             return ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message=message, time=seen, rank=rank, signal=name)
         message = f"rank {rank} ended with exit status {status}; see {self.run_dir.log(rank)}"
-        return ErrorReport(cause=Cause.EXCEPTION, message=message, time=seen, rank=rank, exit_code=status)
+        cause = Cause.DISK_FULL if status == EXIT_UNREPORTED else Cause.EXCEPTION
+        return ErrorReport(cause=cause, message=message, time=seen, rank=rank, exit_code=status)
 
     def _interruption(self, reason: str) -> ErrorReport:
         saved = self.run_dir.last_checkpoint()
         at = f"; the last checkpoint is {saved.path}" if saved else "; no checkpoint had been saved"
         return ErrorReport(cause=Cause.INTERRUPTED, message=f"{reason}{at}", time=datetime.now(UTC))
+
+
+def run_dir_tag(run_dir: RunDir) -> str:
+    """Return RANKZERO_RUN_DIR as each process of the run carries it: in the spelling by which its starter finds them."""
+    given = os.environ.get(RUN_DIR_VARIABLE, "")
+    if given and os.path.realpath(given) == os.path.realpath(run_dir.path):
+        return given
+    return str(run_dir.path.absolute())
 
 
 @contextmanager
@@ -226,7 +248,7 @@ def _exclusive(run_dir: RunDir) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise ConfigError(f"{run_dir.path}: a run is already going on in this run directory") from error
+            raise RunDirBusyError(f"{run_dir.path}: a run is already going on in this run directory") from error
         yield
 
 

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from trainer.environment import RankEnvironment
     from trainer.run_dir import RunDir
 
-EXIT_UNREPORTED = 74
-"""Exit status of a rank that failed and could not write its report (EX_IOERR): no disk space is left for it."""
-
 
 def main() -> NoReturn:
     """Run the rank that the environment describes, and end this process with the status that says how it went."""
@@ -57,6 +54,7 @@ def _report(error: BaseException, run_dir: "RunDir", environment: "RankEnvironme
     """Say in the log and in this rank's error file what ended it; return the exit status."""
     from trainer.errors import RunInterruptedError
     from trainer.faults import report_of
+    from trainer.rank_process import EXIT_UNREPORTED
     from trainer.run_dir import EXIT_FAILED, EXIT_INTERRUPTED, write_atomic
 
     if isinstance(error, (RunInterruptedError, KeyboardInterrupt)):

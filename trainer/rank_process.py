@@ -4,10 +4,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
+
+EXIT_UNREPORTED = 74
+"""Exit status of a rank that failed and could not write its report (EX_IOERR): no disk space is left for it."""
+_REAPED_WITHIN_S = 5.0
+"""How long what a dead rank left may take to vanish; a container without an init process keeps zombies for good."""
 
 
 class RankProcess(Protocol):
@@ -44,16 +50,34 @@ class _Interpreter:
         return self._process.pid
 
     def poll(self) -> int | None:
-        return self._process.poll()
+        if self._process.returncode is not None or not hasattr(os, "waitid"):
+            return self._process.poll()
+        # Looked at, not collected: until `kill` has ended its group, nobody else may get this process group's number.
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        ended = os.waitid(os.P_PID, self._process.pid, flags)
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def terminate(self) -> None:
         self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         # The group, not the process: loader processes and what a recipe started are in it, and outlive their leader.
-        with suppress(ProcessLookupError, PermissionError):
+        with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that only holds a zombie
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        deadline = time.monotonic() + _REAPED_WITHIN_S
+        while _has_members(self._process.pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def _has_members(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def fresh_interpreter(*, environment: Mapping[str, str], log: Path, inherited: Sequence[int]) -> RankProcess:

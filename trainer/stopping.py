@@ -37,8 +37,9 @@ class StopAgreement:
         """Whether this process was asked to stop."""
 
     def listen(self) -> None:
-        """From here on SIGTERM asks this rank to stop instead of ending it."""
-        signal.signal(signal.SIGTERM, self._request)
+        """From here on SIGTERM and SIGINT ask this rank to stop instead of ending it."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._request)
 
     def stops_before(self, step: int) -> bool:
         """Return whether `step`, which would be taken next, is one too many."""

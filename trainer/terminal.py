@@ -1,12 +1,15 @@
 """A run as people watch it: a progress bar on a terminal, a line for each epoch elsewhere."""
 
 import sys
+import time
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from trainer.run_dir import CheckpointSaved, EpochEnd, Log, Metrics, Record, RunDir, Started, read_journal
+
+_INTERVAL_S = 0.2
 
 
 class RunDisplay:
@@ -27,6 +30,7 @@ class RunDisplay:
         self._task: TaskID = self._progress.add_task("starting", total=None, metrics="")
         self._offset = run_dir.journal.stat().st_size if run_dir.journal.exists() else 0
         self._epochs = 0
+        self._looked_s = 0.0
 
     def __enter__(self) -> "RunDisplay":
         self._progress.start()
@@ -35,10 +39,18 @@ class RunDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None:
+            self._look()
         self._progress.stop()
 
     def update(self) -> None:
-        """Show what has been journaled since the last call."""
+        """Show what has been journaled since the last call; looks five times a second at most."""
+        if (now_s := time.monotonic()) - self._looked_s < _INTERVAL_S:
+            return
+        self._looked_s = now_s
+        self._look()
+
+    def _look(self) -> None:
         records, self._offset = read_journal(self._run_dir.journal, self._offset)
         for record in records:
             self._show(record)

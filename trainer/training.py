@@ -246,6 +246,8 @@ class Training:
     def _complete(self) -> None:
         """Write the completion record: from here on the run has succeeded, whatever becomes of the processes."""
         if self.folder is not None:
+            if self.folder.is_empty:  # continued from the end of a run whose metric was never a number
+                self._save()
             self.journal.append(
                 Completed,
                 durable=True,

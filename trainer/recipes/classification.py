@@ -55,7 +55,7 @@ class Classification:
             model: nn.Module = torchvision.models.get_model(
                 config.model, weights=None, num_classes=len(data.class_names), **options
             )
-        except ValueError as error:
+        except (ValueError, AssertionError) as error:
             raise ConfigError(
                 f"model: {config.model} cannot be built for image_size {config.image_size}: {error}"
             ) from error

@@ -1,0 +1,124 @@
+"""The device grammar, token by token."""
+
+import pytest
+
+from trainer.devices import parse_device, per_rank_batch, rank_devices
+from trainer.errors import ConfigError, DeviceError
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        (0, "cuda:0"),
+        ("0", "cuda:0"),
+        (" 0 ", "cuda:0"),
+        ("cuda:0", "cuda:0"),
+        ([0], "cuda:0"),
+        (["cuda:0"], "cuda:0"),
+        ([0, 1], "cuda:0,cuda:1"),
+        ((0, 1), "cuda:0,cuda:1"),
+        ("0,1", "cuda:0,cuda:1"),
+        ("0, 1", "cuda:0,cuda:1"),
+        (["cuda:0", "cuda:1"], "cuda:0,cuda:1"),
+        ("cuda:0,cuda:1", "cuda:0,cuda:1"),
+        ("1,0", "cuda:1,cuda:0"),
+        (["cuda:10", "cuda:11"], "cuda:10,cuda:11"),
+        ("cpu", "cpu"),
+        ("mps", "mps"),
+        ("auto", "auto"),
+        (" cpu ", "cpu"),
+    ],
+    ids=repr,
+)
+def test_a_device_list_has_one_canonical_form(written: object, canonical: str) -> None:
+    assert parse_device(written) == canonical
+
+
+@pytest.mark.parametrize(
+    ("written", "token"),
+    [
+        ("0,0", "'0'"),
+        ([1, 1], "1"),
+        ("cuda:0,cuda:0", "'cuda:0'"),
+        ("-1", "'-1'"),
+        (-1, "-1"),
+        ("0,-1", "'-1'"),
+        ("", "''"),
+        ("cuda:", "'cuda:'"),
+        ("cuda", "'cuda'"),
+        ("cuda:-1", "'cuda:-1'"),
+        ("cuda:01", "'cuda:01'"),
+        ("01", "'01'"),
+        ("0-3", "'0-3'"),
+        ("cuda:0,1", "'1'"),
+        ("0,cuda:1", "'0'"),
+        ("0,,1", "''"),
+        ("0,", "''"),
+        (",", "''"),
+        (True, "True"),
+        ([0, False], "False"),
+        ("cuda:0,cpu", "'cpu'"),
+        ("cpu,cpu", "'cpu'"),
+        (["cpu"], "'cpu'"),
+        (["auto"], "'auto'"),
+        (["0", "1"], "'0'"),
+        ([], "empty"),
+        (None, "None"),
+        (1.0, "1.0"),
+        ({"count": 2}, "count"),
+        ("gpu", "'gpu'"),
+        ("CUDA:0", "'CUDA:0'"),
+        ("0x1", "'0x1'"),
+        ("\u0661", "'\u0661'"),
+        (10_000, "10000"),
+        ([[0]], "[0]"),
+        ("0;1", "'0;1'"),
+        ("0 1", "'0 1'"),
+    ],
+    ids=repr,
+)
+def test_anything_else_is_an_error_that_names_the_token(written: object, token: str) -> None:
+    with pytest.raises(DeviceError) as raised:
+        parse_device(written)
+    assert token in str(raised.value)
+    assert str(raised.value).startswith("device: ")
+
+
+def test_an_endless_token_is_not_repeated_whole() -> None:
+    with pytest.raises(DeviceError) as raised:
+        parse_device("9" * 100_000)
+    assert len(str(raised.value)) < 500
+
+
+def test_each_listed_device_is_a_rank_in_the_order_of_the_list() -> None:
+    assert rank_devices("cuda:3,cuda:1") == ("cuda:3", "cuda:1")
+    assert rank_devices("cuda:3,cuda:1", nproc_per_node=2) == ("cuda:3", "cuda:1")
+
+
+def test_the_cpu_has_as_many_ranks_as_asked() -> None:
+    assert rank_devices("cpu") == ("cpu",)
+    assert rank_devices("cpu", nproc_per_node=3) == ("cpu", "cpu", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("device", "count"), [("cpu", 0), ("cpu", -1), ("cuda:0", 2), ("cuda:0,cuda:1", 1), ("mps", 2)]
+)
+def test_a_count_that_does_not_fit_is_an_error(device: str, count: int) -> None:
+    with pytest.raises(DeviceError, match="nproc_per_node"):
+        rank_devices(device, nproc_per_node=count)
+
+
+def test_auto_names_no_device_before_it_is_resolved() -> None:
+    with pytest.raises(DeviceError, match="auto"):
+        rank_devices("auto")
+
+
+def test_a_global_batch_divides_among_the_ranks() -> None:
+    assert per_rank_batch(64, 2) == 32
+    assert per_rank_batch(64, 1) == 64
+
+
+@pytest.mark.parametrize(("batch", "ranks", "offer"), [(10, 3, "9 or 12"), (65, 2, "64 or 66"), (1, 2, "2 or 4")])
+def test_a_batch_that_does_not_divide_is_an_error_that_offers_two_that_do(batch: int, ranks: int, offer: str) -> None:
+    with pytest.raises(ConfigError, match=offer):
+        per_rank_batch(batch, ranks)

@@ -1,0 +1,202 @@
+"""The run directory: what survives a crash, a full disk and a damaged file."""
+
+import os
+import resource
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from trainer.config import TrainConfig
+from trainer.errors import JournalError
+from trainer.run_dir import (
+    CheckpointSaved,
+    Completed,
+    JournalWriter,
+    Log,
+    Metrics,
+    Progress,
+    RunConfig,
+    RunDir,
+    finite_values,
+    read_journal,
+    write_atomic,
+)
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> RunDir:
+    run_dir = RunDir(tmp_path)
+    run_dir.create(RunConfig(train=TrainConfig(model="resnet18", data="digits"), devices=("cpu",)))
+    return run_dir
+
+
+def write_logs(run_dir: RunDir, *messages: str) -> None:
+    journal = JournalWriter(run_dir.journal)
+    for message in messages:
+        journal.append(Log, message=message)
+    journal.close()
+
+
+def test_the_configuration_is_read_back_as_written(run_dir: RunDir) -> None:
+    assert run_dir.read_config().devices == ("cpu",)
+    assert run_dir.ranks.is_dir()
+    assert run_dir.checkpoints.is_dir()
+
+
+def test_records_are_read_back_in_order_with_their_places(run_dir: RunDir) -> None:
+    write_logs(run_dir, "first", "точность 😀\nline two")
+    records, end = read_journal(run_dir.journal)
+    assert [(record.seq, record.message) for record in records if isinstance(record, Log)] == [
+        (0, "first"),
+        (1, "точность 😀\nline two"),
+    ]
+    assert end == run_dir.journal.stat().st_size
+
+
+def test_a_missing_journal_holds_no_records(run_dir: RunDir) -> None:
+    assert read_journal(run_dir.journal) == ([], 0)
+
+
+def test_a_line_that_is_still_being_written_waits_for_the_next_call(run_dir: RunDir) -> None:
+    write_logs(run_dir, "whole", "torn")
+    whole = run_dir.journal.read_bytes()
+    run_dir.journal.write_bytes(whole[:-20])
+    records, offset = read_journal(run_dir.journal)
+    assert [record.seq for record in records] == [0]
+    run_dir.journal.write_bytes(whole)
+    records, offset = read_journal(run_dir.journal, offset)
+    assert [record.seq for record in records] == [1]
+    assert read_journal(run_dir.journal, offset) == ([], offset)
+
+
+def test_a_journal_is_read_in_portions(run_dir: RunDir) -> None:
+    write_logs(run_dir, "a", "b", "c")
+    first, offset = read_journal(run_dir.journal, limit=2)
+    rest, _ = read_journal(run_dir.journal, offset)
+    assert [record.seq for record in (*first, *rest)] == [0, 1, 2]
+
+
+def test_a_writer_cuts_off_a_torn_last_line_and_continues_the_numbers(run_dir: RunDir) -> None:
+    write_logs(run_dir, "whole", "torn")
+    run_dir.journal.write_bytes(run_dir.journal.read_bytes()[:-20])
+    write_logs(run_dir, "after the power cut")
+    records, _ = read_journal(run_dir.journal)
+    assert [record.message for record in records if isinstance(record, Log)] == ["whole", "after the power cut"]
+    assert [record.seq for record in records] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "line", [b"garbage\n", b'{"kind":"log"}\n', b"\n", b"\x00\x00\n", b'{"seq":0,"kind":"unheard-of"}\n']
+)
+def test_a_damaged_journal_is_an_error_that_says_where(run_dir: RunDir, line: bytes) -> None:
+    write_logs(run_dir, "whole")
+    end = run_dir.journal.stat().st_size
+    with run_dir.journal.open("ab") as file:
+        file.write(line)
+    with pytest.raises(JournalError, match=f"byte {end}"):
+        read_journal(run_dir.journal)
+    with pytest.raises(JournalError):
+        JournalWriter(run_dir.journal)
+
+
+@contextmanager
+def file_size_limit(size_bytes: int) -> Iterator[None]:
+    """Let files grow no further than this: as on a full disk, the last write takes a part only."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, previous)
+
+
+def test_a_disk_that_fills_up_inside_a_line_leaves_no_half_line(run_dir: RunDir) -> None:
+    journal = JournalWriter(run_dir.journal)
+    journal.append(Log, message="whole")
+    before = run_dir.journal.read_bytes()
+    with file_size_limit(len(before) + 30), pytest.raises(OSError, match="No space left"):
+        journal.append(Log, message="too much")
+    assert run_dir.journal.read_bytes() == before
+    journal.append(Log, message="after space was made")
+    journal.close()
+    assert [record.seq for record in read_journal(run_dir.journal)[0]] == [0, 1]
+
+
+def test_a_value_that_is_not_finite_is_null_with_its_kind() -> None:
+    values, kinds = finite_values({"a": float("nan"), "b": float("inf"), "c": float("-inf"), "точность": 0.5})
+    assert values == {"a": None, "b": None, "c": None, "точность": 0.5}
+    assert kinds == {"a": "nan", "b": "inf", "c": "-inf"}
+
+
+def test_a_journal_is_strict_json_whatever_was_measured(run_dir: RunDir) -> None:
+    journal = JournalWriter(run_dir.journal)
+    values, kinds = finite_values({"val/loss": float("nan")})
+    journal.append(Metrics, step=1, epoch=1, values=values, nonfinite=kinds)
+    journal.close()
+    assert b"NaN" not in run_dir.journal.read_bytes()
+    (record,), _ = read_journal(run_dir.journal)
+    assert isinstance(record, Metrics)
+    assert record.nonfinite == {"val/loss": "nan"}
+
+
+def test_only_a_completion_record_at_the_end_is_success(run_dir: RunDir) -> None:
+    assert run_dir.completed() is None
+    write_logs(run_dir, "all done!")
+    assert run_dir.completed() is None
+    journal = JournalWriter(run_dir.journal)
+    journal.append(Completed, durable=True, step=1, epoch=1, values={}, best_checkpoint="checkpoints/step-00000001.pt")
+    journal.close()
+    assert run_dir.completed() is not None
+
+
+def test_the_newest_checkpoint_is_the_one_to_continue_from(run_dir: RunDir) -> None:
+    assert run_dir.last_checkpoint() is None
+    journal = JournalWriter(run_dir.journal)
+    for step in (5, 10):
+        journal.append(
+            CheckpointSaved, step=step, epoch=0, path=f"checkpoints/{step}.pt", sha256="", size_bytes=1, best=False
+        )
+    journal.append(Log, message="more")
+    journal.close()
+    newest = run_dir.last_checkpoint()
+    assert newest is not None
+    assert newest.path == "checkpoints/10.pt"
+
+
+def test_replacing_a_file_leaves_no_temporary_file(tmp_path: Path) -> None:
+    path = tmp_path / "error.json"
+    write_atomic(path, b"old")
+    write_atomic(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["error.json"]
+
+
+def test_a_replacement_that_fails_leaves_the_old_content(tmp_path: Path) -> None:
+    path = tmp_path / "error.json"
+    write_atomic(path, b"old")
+    with file_size_limit(10), pytest.raises(OSError, match="File too large"):
+        write_atomic(path, b"new" * 1000)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["error.json"]
+
+
+def test_progress_that_is_half_written_is_no_progress_yet(run_dir: RunDir) -> None:
+    assert run_dir.read_progress(0) is None
+    run_dir.progress(0).write_bytes(b'{"phase":"training","st')
+    assert run_dir.read_progress(0) is None
+
+
+def test_progress_is_rewritten_in_place_and_stays_readable(run_dir: RunDir) -> None:
+    from trainer.reporting import ProgressFile
+
+    progress = ProgressFile(run_dir, local_rank=0)
+    progress.write("evaluating", 123_456_789)
+    progress.write("saving", 1)
+    read = run_dir.read_progress(0)
+    assert isinstance(read, Progress)
+    assert (read.phase, read.step) == ("saving", 1)
