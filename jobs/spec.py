@@ -22,7 +22,7 @@ class _Frozen(BaseModel):
 class DeviceCount(_Frozen):
     """Any `count` CUDA devices of one host, in place of a device list."""
 
-    count: int = Field(ge=1, le=1024)
+    count: int = Field(ge=1, le=1024, strict=True)
     """How many devices, one rank on each."""
     host: Text | None = None
     """Only on the host of this name."""
@@ -65,7 +65,7 @@ class JobSpec(_Frozen):
 
     device: Device = "auto"
     """Devices to train on, one rank each. Stored in one canonical form."""
-    nproc_per_node: int | None = Field(default=None, ge=1, le=1024)
+    nproc_per_node: int | None = Field(default=None, ge=1, le=1024, strict=True)
     """Number of ranks for `device: "cpu"`."""
     train: TrainConfig
     """The training itself, independent of the devices."""
