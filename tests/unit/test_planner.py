@@ -173,6 +173,16 @@ def test_a_count_waits_where_the_most_of_it_is_free() -> None:
     assert reasons(plan([job(1, DeviceCount(count=3))], hosts)) == {1: "waits for cuda:0 (job 9) on beta"}
 
 
+def test_a_count_waits_for_the_devices_that_come_free_soonest() -> None:
+    decisions = plan(
+        [job(1, "cuda:0,cuda:1"), job(2, DeviceCount(count=2))],
+        [hold(host(cuda=5), cuda1=7, cuda2=8, cuda3=9)],
+    )
+
+    # Not for cuda:0 and cuda:1, which job 1 is in line for; cuda:4 is free.
+    assert reasons(decisions)[2] == "waits for cuda:2 (job 8) on alpha"
+
+
 @pytest.mark.parametrize(
     ("device", "ranks", "why"),
     [
@@ -301,9 +311,11 @@ def test_later_jobs_change_nothing_for_earlier_ones(jobs: list[WaitingJob], host
         assert plan(in_order[:length], hosts) == whole[:length]
 
 
-@given(jobs=waiting_jobs(DEVICE_LISTS), made=some_hosts())
-def test_no_later_job_takes_a_device_that_an_earlier_one_waits_for(jobs: list[WaitingJob], made: list[Host]) -> None:
-    hosts = made[:1]
+@given(jobs=waiting_jobs(DEVICE_LISTS), holders=st.lists(st.none() | st.integers(900, 905), min_size=4, max_size=4))
+def test_no_later_job_takes_a_device_that_an_earlier_one_waits_for(
+    jobs: list[WaitingJob], holders: list[int | None]
+) -> None:
+    hosts = [hold(host(cuda=4), **{f"cuda{index}": each for index, each in enumerate(holders) if each is not None})]
     by_id = {each.id: each for each in jobs}
     waited_for: set[str] = set()
     for each in plan(jobs, hosts):
@@ -337,21 +349,23 @@ def test_a_job_waits_only_for_a_reason_and_the_reason_names_who_is_in_the_way(
 
 
 @given(
-    first=st.one_of(DEVICE_LISTS, st.builds(DeviceCount, count=st.integers(1, 4))),
-    later=st.lists(REQUESTS, min_size=30, max_size=30),
-    hosts=some_hosts(),
+    first=st.sampled_from(["cuda:0,cuda:1,cuda:2,cuda:3", "cuda:3,cuda:1", DeviceCount(count=4), DeviceCount(count=3)]),
+    later=st.lists(DEVICE_LISTS, min_size=4, max_size=4),
+    running=st.lists(st.sampled_from(["alpha", "beta"]), min_size=1, max_size=2, unique=True),
 )
 def test_a_job_that_can_run_starts_in_the_end_however_many_come_after_it(
-    first: str | DeviceCount, later: list[str | DeviceCount], hosts: list[Host]
+    first: str | DeviceCount, later: list[str], running: list[str]
 ) -> None:
-    """Every job runs for three rounds, and one more comes in each round: nobody may be passed for ever."""
-    hosts = [replace(each, alive=True) for each in hosts]
+    """Every job runs for two rounds, and two more come in each round: nobody may be passed for ever."""
+    hosts = [
+        hold(host(name, cuda=4, first_id=10 * at), cuda1=900 + at)  # not one of them is free as a whole
+        for at, name in enumerate(running)
+    ]
     waiting = {1: job(1, first)}
-    if can_ever_run(first, waiting[1].world_size, hosts) is not None:
-        return
-    ends_in = {each.held_by: 3 for made in hosts for each in made.devices if each.held_by is not None}
-    for number, device in enumerate(later, start=2):
-        waiting[number] = job(number, device)
+    ends_in = {900: 1, 901: 2}
+    for number in range(2, 82, 2):
+        for more in (number, number + 1):
+            waiting[more] = job(more, later[more % len(later)])
         ends_in = {holder: rounds - 1 for holder, rounds in ends_in.items() if rounds > 1}
         hosts = [hold_only(each, set(ends_in)) for each in hosts]
         for each in plan(list(waiting.values()), hosts):
@@ -359,7 +373,7 @@ def test_a_job_that_can_run_starts_in_the_end_however_many_come_after_it(
                 if each.job_id == 1:
                     return
                 del waiting[each.job_id]
-                ends_in[each.job_id] = 3
+                ends_in[each.job_id] = 2
                 taken = {device.id for device in each.devices}
                 hosts = [give(made, taken, each.job_id) for made in hosts]
     raise AssertionError("the first job never started")
