@@ -76,6 +76,11 @@ class EmbeddedService:
         """Folder of the children's logs."""
         return self.data_dir / "logs"
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids of `broker`, `API` and `worker`."""
+        return {name: child.pid for name, child in self._children.items()}
+
     def start(self) -> None:
         """Start everything and return once jobs can be submitted and a host is there to run them.
 

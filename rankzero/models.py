@@ -86,6 +86,8 @@ class Placement(_Answer):
     host: str
     devices: tuple[Device, ...]
     run_dir: str
+    claimed_at: datetime | None
+    """When its supervisor took it."""
 
 
 class Attempt(_Answer):
