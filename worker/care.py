@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import structlog
+from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.database import Database
 from jobs.errors import StaleAttemptError
@@ -50,10 +51,12 @@ class Care:
                 placements = attempts.open_placements(session, self._settings.host_name)
             self._end_strays()
             for placement in placements:
-                if placement.claimed_at is None:
-                    self._start_or_give_up(placement)
-                elif placement.supervisor is not None and not is_alive(placement.supervisor):
-                    self._rescue(placement, "its supervisor died")
+                try:
+                    self._look_after(placement)
+                except SQLAlchemyError:
+                    raise
+                except Exception:  # one run directory that cannot be made or read must not cost the others their care
+                    log.exception("placement_not_cared_for", job_id=placement.job_id, attempt=placement.attempt)
             self._reap_children({placement.id for placement in placements})
 
     def stop_supervisors(self, *, timeout_s: float) -> None:
@@ -70,6 +73,12 @@ class Care:
             deadline = time.monotonic() + timeout_s
             while any(map(is_alive, owners)) and time.monotonic() < deadline:
                 time.sleep(0.1)
+
+    def _look_after(self, placement: Placement) -> None:
+        if placement.claimed_at is None:
+            self._start_or_give_up(placement)
+        elif placement.supervisor is not None and not is_alive(placement.supervisor):
+            self._rescue(placement, "its supervisor died")
 
     def _start_or_give_up(self, placement: Placement) -> None:
         child = self._started.get(placement.id)

@@ -29,7 +29,7 @@ def finish(database: Database, placement: Placement, report: ErrorReport, *, spe
     Shipper(database, current).ship(final=True)
     run_dir = RunDir(Path(placement.run_dir))
     completed = _is_completed(run_dir)
-    failure = None if completed else run_dir.read_error() or report
+    failure = None if completed else _reported(run_dir) or report
     with database.session_scope() as session:
         intent = Intent(jobs.get(session, placement.job_id).intent)
         outcome = conclude(completed=completed, cause=failure.cause if failure else Cause.LOST, intent=intent)
@@ -49,6 +49,15 @@ def finish(database: Database, placement: Placement, report: ErrorReport, *, spe
 def lost(message: str) -> ErrorReport:
     """The report of a run whose supervisor or ranks went away without a word."""
     return ErrorReport(cause=Cause.LOST, message=message, time=datetime.now(UTC))
+
+
+def _reported(run_dir: RunDir) -> ErrorReport | None:
+    """What the run says of its failure; a file that cannot be read must not keep the attempt from ending."""
+    try:
+        return run_dir.read_error()
+    except (OSError, ValueError) as error:
+        log.warning("error_file_unreadable", run_dir=str(run_dir.path), error=str(error))
+        return None
 
 
 def _is_completed(run_dir: RunDir) -> bool:

@@ -19,6 +19,7 @@ from jobs.errors import StaleAttemptError
 from jobs.planner import Start
 from jobs.settings import get_settings
 from jobs.states import Intent, Outcome, State
+from jobs.store.jobs import settle
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Attempt, DeviceRow, Host, Job, Lease, Placement
 
@@ -217,7 +218,8 @@ def end(
         detail |= {"cause": failure.get("cause"), "message": failure.get("message"), "rank": failure.get("rank")}
     moved = move(session, job, to, at=at, detail=detail, **columns)
     assert moved, "the attempt that has just ended was the only one that could move the job"
-    return to
+    settle(session, job)  # the user may have changed their mind since the outcome was concluded
+    return State(job.state)
 
 
 def expire(session: Session) -> list[tuple[int, int]]:

@@ -356,7 +356,7 @@ def test_a_job_waits_only_for_a_reason_and_the_reason_names_who_is_in_the_way(
 def test_a_job_that_can_run_starts_in_the_end_however_many_come_after_it(
     first: str | DeviceCount, later: list[str], running: list[str]
 ) -> None:
-    """Every job runs for two rounds, and two more come in each round: nobody may be passed for ever."""
+    """Every job runs for two or three rounds, and two more come in each round: nobody may be passed for ever."""
     hosts = [
         hold(host(name, cuda=4, first_id=10 * at), cuda1=900 + at)  # not one of them is free as a whole
         for at, name in enumerate(running)
@@ -373,7 +373,7 @@ def test_a_job_that_can_run_starts_in_the_end_however_many_come_after_it(
                 if each.job_id == 1:
                     return
                 del waiting[each.job_id]
-                ends_in[each.job_id] = 2
+                ends_in[each.job_id] = 2 + each.job_id % 2
                 taken = {device.id for device in each.devices}
                 hosts = [give(made, taken, each.job_id) for made in hosts]
     raise AssertionError("the first job never started")

@@ -136,6 +136,15 @@ def service(database: Database) -> Service:
     return service
 
 
+@pytest.fixture
+def postgres_service(postgresql_url: str) -> Iterator[Service]:
+    """The same on PostgreSQL only, where writing transactions run side by side and wait for each other's rows."""
+    service = Service(Database(postgresql_url))
+    service.register()
+    yield service
+    service.database.dispose()
+
+
 def times(row: Any) -> dict[str, datetime]:
     """The times of a row, by column."""
     values = {column.key: getattr(row, column.key) for column in row.__table__.columns}

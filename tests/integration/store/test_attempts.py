@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from jobs.database import Database
 from jobs.errors import StaleAttemptError
 from jobs.settings import get_settings
 from jobs.states import Intent, Outcome, State
 from jobs.store import attempts, jobs
 from jobs.tables import Placement
 from tests.integration.store.conftest import Service
-from tests.integration.store.test_planning import in_threads, wait_for_blocked
+from tests.integration.store.turns import in_threads, wait_for_blocked
 
 FAILURE = {"cause": "killed_by_signal", "message": "rank 1 was ended by SIGKILL", "rank": 1}
 
@@ -123,6 +122,8 @@ def test_the_end_of_an_attempt_frees_its_devices_and_moves_its_job(
     service: Service, outcome: Outcome, state: str
 ) -> None:
     placement = service.run("0,1")
+    if outcome is Outcome.PAUSED:
+        want(service, placement.job_id, Intent.PAUSE)
 
     assert service.end(placement, outcome) == state
 
@@ -182,13 +183,49 @@ def test_an_attempt_lost_while_its_user_wants_it_to_stop_is_not_tried_again(
     assert service.job(placement.job_id).retries == 0
 
 
+@pytest.mark.parametrize(("intent", "state"), [(Intent.CANCEL, "cancelled"), (Intent.RUN, "queued")])
+def test_a_pause_that_the_user_took_back_while_the_run_stopped_does_not_hold(
+    service: Service, intent: Intent, state: str
+) -> None:
+    placement = service.run()
+    want(service, placement.job_id, Intent.PAUSE)
+    want(service, placement.job_id, intent)
+
+    assert service.end(placement, Outcome.PAUSED) == state
+    assert service.state(placement.job_id) == state
+    assert service.live_leases() == []
+
+
+def test_an_attempt_stopped_in_order_spends_no_retry(service: Service) -> None:
+    placement = service.run(max_retries=0)
+
+    with service.database.session_scope() as session:
+        state = attempts.end(session, placement.job_id, 1, Outcome.LOST, spends_retry=False)
+
+    assert state == "queued"
+    assert service.job(placement.job_id).retries == 0
+
+
+def test_a_job_that_succeeds_in_the_end_shows_no_failure(service: Service) -> None:
+    placement = service.run()
+    service.end(placement, Outcome.LOST, failure=FAILURE)
+    (again,) = service.plan()
+    service.claim(again)
+    with service.database.session_scope() as session:
+        attempts.set_running(session, again, resumed_step=40)
+
+    service.end(again, Outcome.SUCCEEDED)
+
+    assert service.job(placement.job_id).failure is None
+    assert [attempt.failure for attempt in service.attempts(placement.job_id)] == [FAILURE, None]
+    assert [attempt.resumed_step for attempt in service.attempts(placement.job_id)] == [None, 40]
+
+
 @pytest.mark.parametrize(("intent", "state"), [(Intent.CANCEL, "cancelled"), (Intent.PAUSE, "paused")])
 def test_an_intent_written_while_an_attempt_is_being_lost_is_not_forgotten(
-    postgresql_url: str, intent: Intent, state: str
+    postgres_service: Service, intent: Intent, state: str
 ) -> None:
-    database = Database(postgresql_url)
-    service = Service(database)
-    service.register()
+    service, database = postgres_service, postgres_service.database
     placement = service.run()
 
     with database.session_scope() as session:
@@ -199,13 +236,10 @@ def test_an_intent_written_while_an_attempt_is_being_lost_is_not_forgotten(
     ending.join()
 
     assert service.state(placement.job_id) == state
-    database.dispose()
 
 
-def test_the_same_intent_written_just_after_the_end_is_followed_at_once(postgresql_url: str) -> None:
-    database = Database(postgresql_url)
-    service = Service(database)
-    service.register()
+def test_the_same_intent_written_just_after_the_end_is_followed_at_once(postgres_service: Service) -> None:
+    service, database = postgres_service, postgres_service.database
     placement = service.run()
 
     with database.session_scope() as session:
@@ -216,7 +250,6 @@ def test_the_same_intent_written_just_after_the_end_is_followed_at_once(postgres
     cancelling.join()
 
     assert service.state(placement.job_id) == "cancelled"
-    database.dispose()
 
 
 def test_an_attempt_ends_only_once(service: Service) -> None:
@@ -249,10 +282,8 @@ def test_of_those_who_end_an_attempt_at_the_same_time_one_does(service: Service)
     assert service.job(placement.job_id).retries == 1
 
 
-def test_a_claim_and_the_end_of_the_same_attempt_do_not_lock_each_other_out(postgresql_url: str) -> None:
-    database = Database(postgresql_url)
-    service = Service(database)
-    service.register()
+def test_a_claim_and_the_end_of_the_same_attempt_do_not_lock_each_other_out(postgres_service: Service) -> None:
+    service, database = postgres_service, postgres_service.database
     placement = service.launch()
     errors: list[BaseException] = []
 
@@ -271,7 +302,6 @@ def test_a_claim_and_the_end_of_the_same_attempt_do_not_lock_each_other_out(post
     claiming.join()
 
     assert [type(error) for error in errors] == [StaleAttemptError]
-    database.dispose()
 
 
 def test_what_an_attempt_failed_of_stays_with_it_and_is_told_by_an_event(service: Service) -> None:
@@ -334,10 +364,8 @@ def test_an_attempt_that_renews_before_anybody_looks_is_not_lost(service: Servic
     assert service.state(placement.job_id) == "running"
 
 
-def test_an_attempt_that_renews_while_somebody_looks_is_not_lost(postgresql_url: str) -> None:
-    database = Database(postgresql_url)
-    service = Service(database)
-    service.register()
+def test_an_attempt_that_renews_while_somebody_looks_is_not_lost(postgres_service: Service) -> None:
+    service, database = postgres_service, postgres_service.database
     placement = service.run()
     service.run_out(placement)
     lost: list[tuple[int, int]] = []
@@ -351,7 +379,6 @@ def test_an_attempt_that_renews_while_somebody_looks_is_not_lost(postgresql_url:
 
     assert lost == []
     assert service.state(placement.job_id) == "running"
-    database.dispose()
 
 
 def test_of_those_who_expire_at_the_same_time_each_attempt_is_lost_once(service: Service) -> None:

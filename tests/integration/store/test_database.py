@@ -15,7 +15,7 @@ from jobs.states import Intent
 from jobs.store import hosts, jobs
 from jobs.tables import Host
 from tests.integration.store.conftest import Service
-from tests.integration.store.test_planning import in_threads
+from tests.integration.store.turns import in_threads
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from sqlalchemy import text
 
 from jobs.database import Database, now
@@ -13,7 +14,12 @@ from jobs.states import Intent, Outcome, State
 from jobs.store import hosts, jobs
 from tests.integration.store.conftest import Service, times
 
-CATALOG = {"recipes": {"classification": {"models": ["mlp", "resnet18", "resnet50"], "data": ["digits"]}}}
+CATALOG = {
+    "recipes": [
+        {"name": "classification", "models": ["mlp", "resnet18", "resnet50"], "options": "newer trainers say more"}
+    ],
+    "data": [{"name": "digits"}],
+}
 
 
 def find(service: Service, **filters: Any) -> list[int]:
@@ -96,6 +102,20 @@ def test_a_folder_needs_no_entry_in_the_catalog(service: Service) -> None:
         hosts.set_catalog(session, "alpha", CATALOG)
 
     service.submit(train={"model": "mlp", "data": "/data/flowers"})
+
+
+def test_what_one_of_several_hosts_has_published_is_accepted(service: Service) -> None:
+    service.register("beta")
+    with service.database.session_scope() as session:
+        hosts.set_catalog(session, "alpha", CATALOG)
+        hosts.set_catalog(session, "beta", CATALOG | {"data": [{"name": "cifar10"}]})
+
+    service.submit(train={"model": "mlp", "data": "cifar10"})
+
+
+def test_what_is_no_catalog_is_not_published(service: Service) -> None:
+    with pytest.raises(ValidationError), service.database.session_scope() as session:
+        hosts.set_catalog(session, "alpha", {"recipes": "all of them"})
 
 
 def test_jobs_are_listed_newest_first(service: Service) -> None:

@@ -1,20 +1,19 @@
 """One round of planning against a real database: attempts and leases appear together, and never two on a device."""
 
 import threading
-from collections.abc import Callable
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from jobs.database import Database, now
+from jobs.database import now
 from jobs.planning import plan_once
 from jobs.settings import get_settings
 from jobs.states import Intent, Outcome
 from jobs.store import attempts, hosts, jobs
 from jobs.tables import DeviceRow, Lease, Placement
 from tests.integration.store.conftest import Service
-from tests.waiting import wait_until
+from tests.integration.store.turns import in_threads, wait_for_blocked
 
 
 def test_a_planned_job_is_starting_with_an_attempt_a_placement_and_a_lease_on_each_device(service: Service) -> None:
@@ -169,10 +168,8 @@ def test_planners_that_plan_at_the_same_time_book_each_device_once(service: Serv
     )
 
 
-def test_a_job_cancelled_while_a_planner_is_about_to_start_it_is_not_started(postgresql_url: str) -> None:
-    database = Database(postgresql_url)
-    service = Service(database)
-    service.register()
+def test_a_job_cancelled_while_a_planner_is_about_to_start_it_is_not_started(postgres_service: Service) -> None:
+    service, database = postgres_service, postgres_service.database
     job_id = service.submit("0")
     other = service.submit("1")
     launched: list[Placement] = []
@@ -187,20 +184,26 @@ def test_a_job_cancelled_while_a_planner_is_about_to_start_it_is_not_started(pos
     assert [placement.job_id for placement in launched] == [other]
     assert service.state(job_id) == "cancelled"
     assert service.live_leases() == [("cuda:1", other, 1)]
-    database.dispose()
 
 
-def test_a_planner_does_not_wait_for_a_transaction_of_another_job(postgresql_url: str) -> None:
-    database = Database(postgresql_url)
-    service = Service(database)
-    service.register()
+def test_a_planner_does_not_wait_for_a_transaction_of_another_job(postgres_service: Service) -> None:
+    service, database = postgres_service, postgres_service.database
     running = service.run("0")
     job_id = service.submit("1")
 
     with database.session_scope() as session:
         attempts.renew(session, running)
         assert [placement.job_id for placement in service.plan()] == [job_id]
-    database.dispose()
+
+
+def test_a_job_whose_spec_this_version_cannot_read_does_not_keep_the_others_waiting(service: Service) -> None:
+    unreadable, other = service.submit("0"), service.submit("1")
+    with service.database.session_scope() as session:
+        job = jobs.get(session, unreadable)
+        job.spec = job.spec | {"from_the_future": True}
+
+    assert [placement.job_id for placement in service.plan()] == [other]
+    assert "cannot be read" in str(service.job(unreadable).reason)
 
 
 def test_planning_with_nothing_to_plan_writes_nothing(service: Service) -> None:
@@ -215,23 +218,3 @@ def test_planning_with_nothing_to_plan_writes_nothing(service: Service) -> None:
 def all_placements(service: Service) -> list[Placement]:
     with service.database.session_scope(read_only=True) as session:
         return list(session.scalars(select(Placement).order_by(Placement.id)))
-
-
-def in_threads(count: int, work: Callable[[], None]) -> None:
-    threads = [threading.Thread(target=work) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def wait_for_blocked(database: Database) -> None:
-    """Wait until some transaction waits for a row lock that another holds."""
-
-    def blocked() -> bool:
-        with database.session_scope(read_only=True) as session:
-            query = select(func.count()).select_from(text("pg_stat_activity"))
-            waiting = text("datname = current_database() AND wait_event_type = 'Lock'")
-            return session.execute(query.where(waiting)).scalar_one() > 0
-
-    wait_until(blocked, timeout_s=10, what="a transaction to wait for a row lock")

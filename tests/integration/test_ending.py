@@ -1,0 +1,155 @@
+"""The end of a placement from its files: whatever state they are in, the attempt ends and its devices come free."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from jobs.database import Database
+from jobs.errors import StaleAttemptError
+from jobs.states import Intent, Outcome
+from jobs.store import attempts, jobs
+from jobs.tables import Placement
+from tests.integration.store.conftest import Service
+from tests.integration.store.test_reports import write_run
+from trainer.errors import Cause
+from trainer.run_dir import ErrorReport, JournalWriter, Log, RunDir
+from worker import ending
+
+REPORT = ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message="the trainer was ended by SIGKILL", time=datetime.now(UTC))
+
+
+@pytest.fixture
+def service(database_url: str) -> Iterator[Service]:
+    service = Service(Database(database_url))
+    service.register()
+    yield service
+    service.database.dispose()
+
+
+def place(service: Service, folder: Path, **fields: object) -> tuple[Placement, RunDir]:
+    """A running placement whose run directory is `folder`."""
+    placement = service.run("0,1", **fields)
+    with service.database.session_scope() as session:
+        attempts.get_placement(session, placement.id).run_dir = str(folder)
+    placement.run_dir = str(folder)
+    return placement, RunDir(folder)
+
+
+def finish(service: Service, placement: Placement) -> str:
+    state = ending.finish(service.database, placement, REPORT)
+    assert service.live_leases() == []
+    return state
+
+
+def test_a_run_with_its_completion_record_succeeded(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    write_run(run_dir)
+
+    assert finish(service, placement) == "succeeded"
+    assert service.attempts(placement.job_id)[0].failure is None
+
+
+def test_an_error_file_says_more_than_an_exit_status(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    raised = ErrorReport(cause=Cause.EXCEPTION, message="ValueError: no such thing", rank=1, time=datetime.now(UTC))
+    run_dir.error.write_text(raised.model_dump_json())
+
+    assert finish(service, placement) == "failed"
+    failure = service.job(placement.job_id).failure
+    assert failure is not None
+    assert (failure["message"], failure["rank"]) == ("ValueError: no such thing", 1)
+
+
+def test_a_run_that_left_no_word_is_lost_and_tried_again(service: Service, tmp_path: Path) -> None:
+    placement, _ = place(service, tmp_path / "never" / "made")
+
+    assert finish(service, placement) == "queued"
+    assert service.job(placement.job_id).failure == REPORT.model_dump(mode="json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"\xff\xfe", b'{"cause": "unheard of", "message": "x"}', b'{"message": "\\ud800"}'],
+    ids=repr,
+)
+def test_a_damaged_error_file_does_not_keep_the_devices(service: Service, tmp_path: Path, content: bytes) -> None:
+    placement, run_dir = place(service, tmp_path)
+    run_dir.error.write_bytes(content)
+
+    assert finish(service, placement) == "queued"
+
+
+def damage_first_line(run_dir: RunDir) -> None:
+    run_dir.journal.write_bytes(b"no record\n")
+
+
+def damage_last_line(run_dir: RunDir) -> None:
+    write_run(run_dir)
+    run_dir.journal.write_bytes(run_dir.journal.read_bytes() + b"\x00\xff\n")
+
+
+@pytest.mark.parametrize("damage", [damage_first_line, damage_last_line])
+def test_a_damaged_journal_is_no_success_and_is_told(
+    service: Service, tmp_path: Path, damage: Callable[[RunDir], None]
+) -> None:
+    placement, run_dir = place(service, tmp_path)
+    damage(run_dir)
+
+    assert finish(service, placement) == "queued"
+    told = [event.detail for event in service.events(placement.job_id) if event.kind == "log"]
+    assert "is no journal record" in told[-1]["message"]
+
+
+def test_a_torn_last_line_is_passed_over(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    write_run(run_dir)
+    with run_dir.journal.open("ab") as file:
+        file.write(b'{"kind": "log", "seq"')
+
+    assert finish(service, placement) == "succeeded"
+
+
+def test_what_was_written_last_is_shipped_before_the_end(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    journal = JournalWriter(run_dir.journal)
+    journal.append(Log, message="the last word")
+    journal.close()
+
+    finish(service, placement)
+
+    kinds = [(event.kind, event.to_state) for event in service.events(placement.job_id)]
+    assert kinds[-2:] == [("log", None), ("state", "queued")]
+
+
+@pytest.mark.parametrize(("intent", "state"), [(Intent.CANCEL, "cancelled"), (Intent.PAUSE, "paused")])
+def test_a_run_that_was_stopped_on_request_ends_as_its_user_wants(
+    service: Service, tmp_path: Path, intent: Intent, state: str
+) -> None:
+    placement, _ = place(service, tmp_path)
+    with service.database.session_scope() as session:
+        jobs.set_intent(session, placement.job_id, intent)
+
+    assert finish(service, placement) == state
+
+
+def test_a_run_that_completed_before_its_cancel_arrived_succeeded(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    write_run(run_dir)
+    with service.database.session_scope() as session:
+        jobs.set_intent(session, placement.job_id, Intent.CANCEL)
+
+    assert finish(service, placement) == "succeeded"
+
+
+def test_an_attempt_that_others_have_ended_is_not_ended_again(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    write_run(run_dir)
+    service.end(placement, Outcome.LOST)
+    before = service.everything()
+
+    with pytest.raises(StaleAttemptError):
+        finish(service, placement)
+
+    assert service.everything() == before
