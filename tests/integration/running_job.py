@@ -1,0 +1,64 @@
+"""A job on its way through the store, as planner and supervisor would move it, without their processes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.database import Database, lock_planning, now
+from jobs.planner import Start
+from jobs.states import Outcome
+from jobs.store import attempts, hosts, reports
+from jobs.store.hosts import DeviceInfo
+from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
+from jobs.tables import Placement
+
+
+@dataclass
+class RunningJob:
+    """An attempt that has its devices and trains."""
+
+    database: Database
+    placement: Placement
+
+    @property
+    def job_id(self) -> int:
+        return self.placement.job_id
+
+    def add(
+        self,
+        *,
+        metrics: list[MetricPoint] | None = None,
+        checkpoint: CheckpointFile | None = None,
+        logs: list[LogPiece] | None = None,
+        progress: dict[str, Any] | None = None,
+    ) -> None:
+        """Report, as shipping does."""
+        with self.database.session_scope() as session:
+            reports.add_metrics(session, self.placement, metrics or [])
+            reports.add_logs(session, self.placement, logs or [])
+            if checkpoint is not None:
+                reports.add_checkpoint(session, self.placement, checkpoint)
+            if progress is not None:
+                attempts.set_progress(session, self.placement, progress)
+
+    def end(self, outcome: Outcome, *, failure: dict[str, Any] | None = None) -> None:
+        """End the attempt, as its supervisor does."""
+        with self.database.session_scope() as session:
+            attempts.end(session, self.job_id, self.placement.attempt, outcome, failure=failure)
+
+
+def start_job(database: Database, job_id: int) -> RunningJob:
+    """Give a queued job two simulated devices on a host of its own, past any other job that waits, and let it run."""
+    host_name = f"host-of-{job_id}"
+    devices = [DeviceInfo(f"cuda:{index}", "cuda", model="simulated", simulated=True) for index in range(2)]
+    with database.session_scope() as session:
+        hosts.register(session, host_name, run_root="/runs", devices=devices)
+    with database.session_scope() as session:
+        lock_planning(session)
+        (host,) = [host for host in hosts.planner_view(session, now(session)) if host.name == host_name]
+        placement = attempts.start(session, Start(job_id, host_name, host.devices))
+    assert placement is not None, f"job {job_id} is not queued"
+    with database.session_scope() as session:
+        placement = attempts.claim(session, placement.id, "1:1")
+    with database.session_scope() as session:
+        attempts.set_running(session, placement, resumed_step=None)
+    return RunningJob(database, placement)

@@ -1,0 +1,175 @@
+"""The command `rankzero` as a process, against a real API: what it prints and the exit code it ends with."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.states import Outcome
+from jobs.store.reports import CheckpointFile, LogPiece
+from tests.api_server import ApiServer
+from tests.integration.running_job import start_job
+from tests.ports import PortClaim
+from tests.waiting import wait_until
+
+DETACHED = ("submit", "--model", "resnet18", "--data", "digits", "-d", "--json")
+
+
+def rankzero(url: str, *arguments: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "rankzero.cli", *arguments],
+        env=os.environ | {"RANKZERO_URL": url, "COLUMNS": "200"},
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def document(done: "subprocess.CompletedProcess[str]") -> Any:
+    """The one JSON document on standard output."""
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_job_is_submitted_by_flags_on_top_of_a_file(api: ApiServer, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text("device: [0, 1]\nlabels: {team: vision}\ntrain: {model: resnet50, data: digits, batch: 64}\n")
+    flags = ("--name", "точность", "--epochs", "3", "--set", "amp=bf16", "--label", "a=🚀")
+    job = document(rankzero(api.url, "submit", str(file), *flags, "-d", "--json"))
+    assert (job["name"], job["spec"]["device"], job["labels"]) == ("точность", "cuda:0,cuda:1", {"a": "🚀"})
+    train = job["spec"]["train"]
+    assert [train[key] for key in ("model", "batch", "epochs", "amp")] == ["resnet50", 64, 3, "bf16"]
+
+
+def test_a_job_is_submitted_from_standard_input(api: ApiServer) -> None:
+    spec = json.dumps({"device": "cpu", "train": {"model": "resnet18", "data": "digits"}})
+    assert document(rankzero(api.url, "submit", "-", "-d", "--json", stdin=spec))["spec"]["device"] == "cpu"
+
+
+def test_jobs_are_listed_shown_and_cancelled(api: ApiServer) -> None:
+    job = document(rankzero(api.url, *DETACHED, "--name", "by hand", "--label", "of=cli"))
+    job_id = str(job["id"])
+
+    assert [each["id"] for each in document(rankzero(api.url, "ls", "--label", "of=cli", "--json"))] == [job["id"]]
+    assert "by hand" in rankzero(api.url, "ls", "--label", "of=cli").stdout
+    shown = document(rankzero(api.url, "show", job_id, "--json"))
+    assert (shown["state"], shown["attempts"], shown["checkpoints"]) == ("queued", [], [])
+    assert "resnet18 on digits" in rankzero(api.url, "show", job_id).stdout
+    assert document(rankzero(api.url, "cancel", job_id, "--json"))["state"] == "cancelled"
+    assert rankzero(api.url, "cancel", job_id).stdout == f"job {job_id} is cancelled\n"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "code"),
+    [(Outcome.SUCCEEDED, "succeeded", 0), (Outcome.FAILED, "failed", 1), (Outcome.CANCELLED, "cancelled", 3)],
+)
+def test_the_exit_code_of_a_followed_job_is_its_result(api: ApiServer, outcome: Outcome, state: str, code: int) -> None:
+    label = f"of=exit-{state}"
+
+    def run_it() -> None:
+        wait_until(found, timeout_s=30, what="the job to be submitted")
+        run = start_job(api.database, found()[0])
+        failure = {"cause": "exception", "message": "ValueError: no", "traceback": "the traceback", "rank": 1}
+        run.end(outcome, failure=failure if outcome is Outcome.FAILED else None)
+
+    def found() -> list[int]:
+        with api.client() as client:
+            key, _, value = label.partition("=")
+            return [job.id for job in client.list(labels={key: value})]
+
+    runner = threading.Thread(target=run_it)
+    runner.start()
+    done = rankzero(api.url, "submit", "--model", "resnet18", "--data", "digits", "--device", "0,1", "--label", label)
+    runner.join()
+
+    assert done.returncode == code, done.stderr
+    assert f"state              {state}" in done.stdout or f" {state}" in done.stdout
+    assert ("the traceback" in done.stdout) == (outcome is Outcome.FAILED)
+
+
+def test_logs_of_several_ranks_come_in_whole_lines_with_the_rank(api: ApiServer) -> None:
+    run = start_job(api.database, api.submit(device="0,1"))
+    run.add(logs=[LogPiece(0, 0, "one\ntw"), LogPiece(1, 0, "eins\n"), LogPiece(0, 6, "o\nthree")])
+    run.end(Outcome.SUCCEEDED)
+    job_id = str(run.job_id)
+    assert rankzero(api.url, "logs", job_id, "-f").stdout.splitlines() == [
+        "[rank 0] one",
+        "[rank 1] eins",
+        "[rank 0] two",
+        "[rank 0] three",
+    ]
+    assert rankzero(api.url, "logs", job_id, "--rank", "0").stdout == "one\ntwo\nthree"
+    assert [piece["rank"] for piece in document(rankzero(api.url, "logs", job_id, "--json"))] == [0, 1, 0]
+
+
+def test_show_names_devices_as_simulated_and_the_best_checkpoint(api: ApiServer) -> None:
+    run = start_job(api.database, api.submit(device="0,1", name="[red]not markup[/]"))
+    run.add(
+        checkpoint=CheckpointFile(
+            path="/runs/[1].pt",
+            step=1,
+            epoch=1,
+            sha256="0" * 64,
+            size_bytes=1,
+            best=True,
+            values={},
+            at=datetime.now(UTC),
+        )
+    )
+    run.end(Outcome.SUCCEEDED)
+    shown = rankzero(api.url, "show", str(run.job_id)).stdout
+    assert f"cuda:0,cuda:1 (simulated) on {run.placement.host_name}" in shown
+    assert f"/runs/[1].pt on {run.placement.host_name}" in shown
+    assert "[red]not markup[/]" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "complaint"),
+    [
+        (("submit", "--model", "resnet18"), None, "train.data"),
+        (("submit", "--model", "resnet18", "--data", "digits", "--device", "0,0"), None, "'0' is listed twice"),
+        (("submit", "/nonexistent/job.yaml"), None, "No such file"),
+        (("submit", "-"), "a: [", "neither YAML nor JSON"),
+        (("submit", "-"), "- 1", "a job spec is a mapping"),
+        (("submit", "-"), "train: 3", "train: a mapping is wanted"),
+        (("submit", "-"), "train: {model: m, data: d, lr: .nan}", "no JSON"),
+        (("submit", "-"), "train: {model: m, data: d, when: 2026-01-01}", "no JSON"),
+        (("submit", "--label", "x", "--model", "m", "--data", "d"), None, "key=value"),
+        (("submit", "--set", "x", "--model", "m", "--data", "d"), None, "key=value"),
+        (("show", "999999"), None, "no job 999999"),
+        (("logs", "999999"), None, "no job 999999"),
+        (("cancel", "999999"), None, "no job 999999"),
+        (("ls", "--state", "done"), None, "state"),
+        (("ls", "--sort", "colour"), None, "sort"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(
+    api: ApiServer, arguments: tuple[str, ...], stdin: str | None, complaint: str
+) -> None:
+    done = rankzero(api.url, *arguments, stdin=stdin)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("rankzero: ")
+    assert complaint in done.stderr
+
+
+def test_where_no_service_answers_the_exit_code_is_4() -> None:
+    claim = PortClaim()
+    done = rankzero(f"http://127.0.0.1:{claim.port}", "ls")
+    claim.release()
+    assert done.returncode == 4
+    assert done.stderr.count("\n") == 1
+    assert "rankzero up" in done.stderr
+
+
+def test_a_command_that_is_none_ends_with_exit_code_2() -> None:
+    assert rankzero("http://127.0.0.1:1", "colour").returncode == 2
