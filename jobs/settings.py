@@ -25,7 +25,8 @@ class Settings(BaseSettings):
     """Name under which this worker's devices are known; one worker for each name."""
     lease_s: float = Field(default=120, gt=0)
     """How long an attempt keeps its devices with no word from its supervisor, in seconds. An outage of database or
-    network shorter than this is ridden out. The same on every host."""
+    network of up to half of this is ridden out; in a longer one the ranks save a checkpoint and end before it is over.
+    The same on every host."""
     heartbeat_s: float = Field(default=5, gt=0)
     """Seconds between two renewals of a lease; at most a third of `lease_s`."""
     tick_s: float = Field(default=2, gt=0)

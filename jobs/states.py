@@ -4,17 +4,20 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """Where a job is. Written by the planner and the supervisor only, and only along TRANSITIONS."""
+    """Where a job is. Written along TRANSITIONS only: by the planner, by whoever ends an attempt, and, where no attempt
+    is live, by the intent itself."""
 
     QUEUED = "queued"
-    """Waits for its devices; `reason` says for what. The planner leaves it. Rescue: every worker's tick plans anew."""
+    """Waits for its devices; `reason` says for what. Left when the planner starts an attempt, or at once on the intent
+    to pause or cancel. Rescue: every worker's tick plans anew."""
     STARTING = "starting"
-    """An attempt holds its leases and its ranks come up. The supervisor leaves it at the run's first record.
+    """An attempt holds its leases and its ranks come up. Left at the run's first record, or when the attempt ends.
     Rescue: the host's worker when the supervisor dies or never came, any worker when the lease runs out."""
     RUNNING = "running"
-    """The ranks train. The supervisor leaves it when the attempt ends. Rescue: as for starting."""
+    """The ranks train. Left when the attempt ends. Rescue: as for starting."""
     PAUSED = "paused"
-    """Stopped on request with its devices free and its checkpoint kept. Left on the next intent: run or cancel."""
+    """Stopped on request with its devices free and its checkpoint kept. Left on the intent to run or cancel. Nothing of
+    it runs, so there is nothing to rescue."""
     SUCCEEDED = "succeeded"
     """Rank 0 wrote the completion record. Final."""
     FAILED = "failed"

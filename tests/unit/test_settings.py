@@ -1,0 +1,89 @@
+"""The settings: read from the environment, checked at the start, and documented from their own docstrings."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from jobs.settings import Settings, get_settings
+from jobs.settings_page import render
+
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+
+
+def test_the_page_of_settings_is_what_the_code_says() -> None:
+    assert PAGE.read_text() == render(), "make it anew: python -m jobs.settings_page > docs/settings.md"
+
+
+def test_the_page_can_be_made_from_the_command_line() -> None:
+    answer = subprocess.run([sys.executable, "-m", "jobs.settings_page"], capture_output=True, text=True, check=True)
+
+    assert answer.stdout == render()
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_every_setting_says_what_it_is(name: str) -> None:
+    said = Settings.model_fields[name].description
+
+    assert said is not None
+    assert said.endswith(".")
+    assert f"| `RANKZERO_{name.upper()}` |" in render()
+
+
+def test_a_setting_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANKZERO_LEASE_S", "30")
+    monkeypatch.setenv("RANKZERO_CPU_SLOTS", "3")
+
+    settings = Settings()
+
+    assert (settings.lease_s, settings.cpu_slots) == (30, 3)
+
+
+def test_a_variable_that_is_no_setting_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RANKZERO_URL", "http://127.0.0.1:8000")  # the client's
+
+    Settings()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("RANKZERO_LEASE_S", "0"),
+        ("RANKZERO_LEASE_S", "soon"),
+        ("RANKZERO_TICK_S", "-1"),
+        ("RANKZERO_HOST_NAME", ""),
+        ("RANKZERO_CPU_SLOTS", "-1"),
+        ("RANKZERO_SIMULATED_DEVICES", "2000"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:
+    monkeypatch.setenv(variable, value)
+
+    with pytest.raises(ValidationError, match=variable.removeprefix("RANKZERO_").lower()):
+        Settings()
+
+
+def test_a_heartbeat_that_is_too_slow_for_its_lease_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"heartbeat_s: 5\.0 must be at most a third of lease_s"):
+        Settings(lease_s=12)
+
+    assert Settings(lease_s=15).heartbeat_s == 5
+
+
+def test_the_run_root_is_absolute_wherever_the_process_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert Settings().run_root == tmp_path / "runs"
+    assert Settings(run_root=Path("~/training")).run_root == tmp_path / "training"
+
+
+def test_a_process_reads_its_settings_once() -> None:
+    assert get_settings() is get_settings()
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValidationError):
+        Settings().lease_s = 1  # type: ignore[misc]  # the mistake itself
