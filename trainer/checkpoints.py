@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import pickle
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -63,7 +62,9 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
         )
     try:
         payload = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, EOFError, RuntimeError, ValueError, KeyError, AttributeError, pickle.UnpicklingError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  (an unpickler fed with garbage fails in every way there is)
         reason = str(error).strip().splitlines()
         raise CheckpointError(
             f"{path}: not a readable checkpoint ({type(error).__name__}: {reason[0] if reason else ''})"

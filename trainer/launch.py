@@ -29,6 +29,7 @@ from trainer.run_dir import (
     RunDir,
     write_atomic,
 )
+from trainer.validation import describe
 
 _POLL_S = 0.05
 _OTHER_REPORTS_S = 2.0
@@ -91,8 +92,10 @@ def launch(
 def _read_config(run_dir: RunDir) -> RunConfig:
     try:
         return run_dir.read_config()
-    except (OSError, ValidationError) as error:
-        raise ConfigError(f"{run_dir.config}: not a readable run configuration: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{run_dir.config}: not readable: {error}") from error
+    except ValidationError as error:
+        raise ConfigError(f"{run_dir.config}: {describe(error)}") from error
 
 
 class StopRequest:
@@ -234,7 +237,7 @@ class _Launch:
 
 
 def run_dir_tag(run_dir: RunDir) -> str:
-    """Return RANKZERO_RUN_DIR as each process of the run carries it: in the spelling by which its starter finds them."""
+    """Return RANKZERO_RUN_DIR as each process of the run carries it: in the spelling that its starter looks for."""
     given = os.environ.get(RUN_DIR_VARIABLE, "")
     if given and os.path.realpath(given) == os.path.realpath(run_dir.path):
         return given

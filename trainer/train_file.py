@@ -13,6 +13,7 @@ from trainer.devices import parse_device, per_rank_batch, rank_devices
 from trainer.environment import RankEnvironment
 from trainer.errors import ConfigError, DeviceError
 from trainer.run_dir import RunConfig
+from trainer.validation import describe
 
 _PLACEMENT = ("device", "nproc_per_node")
 
@@ -73,10 +74,7 @@ def train_config(fields: Mapping[str, Any]) -> TrainConfig:
     try:
         return TrainConfig.model_validate(dict(fields))
     except ValidationError as error:
-        lines = [
-            f"{'.'.join(map(str, part['loc']))}: {part['msg']} (got {part['input']!r:.100})" for part in error.errors()
-        ]
-        raise ConfigError("; ".join(lines)) from error
+        raise ConfigError(describe(error)) from error
 
 
 def _resolved(device: str) -> str:

@@ -113,7 +113,7 @@ def test_no_image_for_validation_is_an_error_at_the_start(tmp_path: Path) -> Non
 )
 def test_every_mode_becomes_three_channels_between_0_and_1(mode: str, tmp_path: Path) -> None:
     path = tmp_path / ("image.tiff" if mode in ("CMYK", "YCbCr", "F", "LAB", "I") else "image.png")
-    image = Image.new(mode, (6, 4), 1 if mode in ("F", "I") else None)  # type: ignore[arg-type]
+    image = Image.new(mode, (6, 4), 1 if mode in ("F", "I") else None)
     if mode in ("HSV", "PA"):
         image = image.convert("RGBA" if mode == "PA" else "RGB")  # no file format stores these
     image.save(path)
@@ -134,7 +134,7 @@ def test_sixteen_bits_are_scaled_and_not_clipped(tmp_path: Path) -> None:
     Image.fromarray(ramp).save(tmp_path / "ramp.png")
     pixels = read_image(tmp_path / "ramp.png")
     assert torch.equal(pixels[0], torch.from_numpy(ramp.astype(np.float32)) / 65535)
-    assert len(pixels.unique()) == 256
+    assert len(set(pixels[0].flatten().tolist())) == 256
 
 
 def test_a_photograph_taken_sideways_is_turned_upright(tmp_path: Path) -> None:

@@ -1,0 +1,71 @@
+"""N ranks train the same model as one."""
+
+import hashlib
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.distributed.runs import Run, draw_images, epochs, largest_difference, last_weights, metrics, prepare, records
+from trainer.run_dir import CheckpointSaved, Completed, Log, Started
+
+
+@pytest.mark.timeout(300)
+def test_one_two_and_four_ranks_train_the_same_weights_and_measure_the_same(tmp_path: Path, images: Path) -> None:
+    options: dict[str, Any] = {"data": images, "epochs": 1, "batch": 8, "log_every": 1}
+    alone = Run(prepare(tmp_path / "1", ranks=1, **options)).succeed()
+    two = Run(prepare(tmp_path / "2", ranks=2, **options)).succeed()
+    four = Run(prepare(tmp_path / "4", ranks=4, **options)).succeed()
+    for together in (two, four):
+        assert largest_difference(last_weights(alone), last_weights(together)) <= 1e-5
+        assert metrics(together).keys() == metrics(alone).keys()
+        for step, values in metrics(alone).items():
+            assert metrics(together)[step] == pytest.approx(values, abs=1e-5)
+    assert len(metrics(alone)) == 6  # five batches of 8 and one of a single image, which most ranks have no part in
+
+
+def test_a_run_tells_what_it_did_in_its_journal_and_its_checkpoint_matches(tmp_path: Path, images: Path) -> None:
+    with socket.create_server(("127.0.0.1", 29500)) if _is_free(29500) else socket.socket():
+        run_dir = Run(prepare(tmp_path / "run", data=images, epochs=2, batch=8, log_every=2)).succeed()
+    journal = records(run_dir)
+    assert [record.seq for record in journal] == list(range(len(journal)))
+    started, completed = journal[0], journal[-1]
+    assert isinstance(started, Started)
+    assert (started.world_size, started.batch_per_rank, started.steps_per_epoch, started.total_steps) == (2, 4, 6, 12)
+    assert isinstance(completed, Completed)
+    assert (completed.step, completed.epoch) == (12, 2)
+    assert [epoch.values.keys() for epoch in epochs(run_dir)] == [{"val/loss", "val/accuracy"}] * 2
+    saved = [record for record in journal if isinstance(record, CheckpointSaved)]
+    assert [(record.step, record.epoch) for record in saved] == [(6, 1), (12, 2)]
+    kept = {record.path for record in saved} - {path for record in saved for path in record.removed}
+    assert kept == {f"checkpoints/{path.name}" for path in run_dir.checkpoints.iterdir()}
+    assert completed.best_checkpoint in kept
+    last = run_dir.path / saved[-1].path
+    assert hashlib.sha256(last.read_bytes()).hexdigest() == saved[-1].sha256
+    assert last.stat().st_size == saved[-1].size_bytes
+    checkpoint = torch.load(last, weights_only=True)
+    assert not [name for name in checkpoint["model"] if name.startswith("module.")]
+    assert checkpoint["class_names"] == ("class0", "class1")
+    for rank in (0, 1):
+        progress = run_dir.read_progress(rank)
+        assert progress is not None
+        assert (progress.phase, progress.step) == ("finished", 12)
+
+
+def test_five_images_on_two_ranks_with_batchnorm_finish_by_the_stated_policy(tmp_path: Path) -> None:
+    images = draw_images(tmp_path / "images", train=5, val=1)
+    run_dir = prepare(tmp_path / "run", data=images, epochs=2, batch=4, model="resnet18", dropout=None)
+    Run(run_dir).succeed()
+    started = records(run_dir)[0]
+    assert isinstance(started, Started)
+    assert started.steps_per_epoch == 1
+    assert any("BatchNorm" in record.message for record in records(run_dir) if isinstance(record, Log))
+    # One validation image and two ranks: it is counted once.
+    assert {epoch.values["val/accuracy"] for epoch in epochs(run_dir)} <= {0.0, 1.0}
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0

@@ -1,0 +1,183 @@
+"""Runs that are stopped, killed and continued: the model is the one that the undisturbed run trains, bit for bit."""
+
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.distributed.runs import (
+    Run,
+    draw_images,
+    largest_difference,
+    last_weights,
+    metrics,
+    prepare,
+    processes_of,
+    records,
+    wait_until_gone,
+)
+from trainer.errors import Cause
+from trainer.run_dir import EXIT_INTERRUPTED, CheckpointSaved, Completed, RunDir, Started
+
+LONG: dict[str, Any] = {"epochs": 4, "batch": 4, "save_every": 4, "log_every": 1, "num_workers": 1}
+"""Eleven steps in each of four epochs."""
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, images: Path) -> RunDir:
+    return Run(prepare(tmp_path_factory.mktemp("undisturbed") / "run", data=images, **LONG)).succeed()
+
+
+def assert_same_model(one: RunDir, other: RunDir) -> None:
+    ours, theirs = last_weights(one), last_weights(other)
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    assert ours.keys() == theirs.keys()
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_saves_its_exact_step_and_continues_to_the_undisturbed_weights(
+    number: signal.Signals, tmp_path: Path, images: Path, undisturbed: RunDir
+) -> None:
+    stopped = Run(prepare(tmp_path / "first", data=images, **LONG))
+    stopped.wait_for_step(14)
+    stopped.process.send_signal(number)
+    assert stopped.wait() == EXIT_INTERRUPTED, stopped.output()
+    error = stopped.run_dir.read_error()
+    assert error is not None
+    assert error.cause is Cause.INTERRUPTED
+    assert stopped.run_dir.completed() is None
+    saved = stopped.run_dir.last_checkpoint()
+    assert saved is not None
+    assert saved.step >= 14
+    assert saved.path in error.message
+    assert not processes_of(stopped.run_dir)
+
+    again = prepare(tmp_path / "second", data=images, resume=stopped.run_dir.path / saved.path, **LONG)
+    Run(again).succeed()
+    started = next(record for record in records(again) if isinstance(record, Started))
+    assert started.resumed_step == saved.step
+    assert_same_model(again, undisturbed)
+    assert metrics(stopped.run_dir, again) == metrics(undisturbed)
+
+
+@pytest.mark.timeout(300)
+def test_a_killed_run_continues_in_its_own_directory_to_the_undisturbed_weights(
+    tmp_path: Path, images: Path, undisturbed: RunDir
+) -> None:
+    run_dir = prepare(tmp_path / "run", data=images, **LONG)
+    for step in (6, 19):
+        run = Run(run_dir)
+        run.wait_for_step(step)
+        run.kill()
+        wait_until_gone(run_dir, timeout_s=10)
+    Run(run_dir).succeed()
+    assert_same_model(run_dir, undisturbed)
+    assert metrics(run_dir) == metrics(undisturbed)
+    assert [record.seq for record in records(run_dir)] == list(range(len(records(run_dir))))
+    on_disk = {f"checkpoints/{path.name}" for path in run_dir.checkpoints.iterdir()}
+    announced = {record.path for record in records(run_dir) if isinstance(record, CheckpointSaved)}
+    assert on_disk <= announced
+    assert Run(run_dir).wait() == 0  # a complete run is left as it is
+
+
+def test_a_run_asked_to_stop_while_it_starts_is_interrupted_at_once(tmp_path: Path, images: Path) -> None:
+    run = Run(prepare(tmp_path / "run", data=images, **LONG))
+    run.wait_for_ranks(2)
+    run.process.terminate()
+    assert run.wait(20) == EXIT_INTERRUPTED, run.output()
+    error = run.run_dir.read_error()
+    assert error is not None
+    assert error.cause is Cause.INTERRUPTED
+    assert not processes_of(run.run_dir)
+
+
+@pytest.mark.timeout(300)
+def test_a_run_stopped_during_evaluation_evaluates_after_it_is_continued(tmp_path: Path) -> None:
+    images = draw_images(tmp_path / "images", train=8, val=1500)
+    options: dict[str, Any] = {"data": images, "epochs": 2, "batch": 8, "log_every": 1}
+    whole = Run(prepare(tmp_path / "whole", **options)).succeed()
+    run = Run(prepare(tmp_path / "run", **options))
+    run.wait_for_step(1)  # the epoch's only step: what follows is its evaluation, of more than a hundred batches
+    run.process.terminate()
+    assert run.wait() == EXIT_INTERRUPTED, run.output()
+    saved = run.run_dir.last_checkpoint()
+    assert saved is not None
+    assert (saved.step, saved.epoch) == (1, 0)
+    again = prepare(tmp_path / "again", resume=run.run_dir.path / saved.path, **options)
+    Run(again).succeed()
+    assert_same_model(again, whole)
+    assert metrics(run.run_dir, again) == metrics(whole)
+
+
+@pytest.mark.timeout(300)
+def test_a_second_signal_ends_a_run_whose_ranks_do_not_stop(tmp_path: Path, images: Path) -> None:
+    run = Run(prepare(tmp_path / "run", data=images, **LONG))
+    run.wait_for_step(1)
+    run.rank_process(1).suspend()
+    run.process.terminate()
+    with pytest.raises(AssertionError, match="still going on"):
+        run.wait(1)
+    run.process.terminate()
+    assert run.wait(20) == EXIT_INTERRUPTED, run.output()
+    assert not processes_of(run.run_dir)
+
+
+def test_a_grace_period_ends_a_run_whose_ranks_do_not_stop(tmp_path: Path, images: Path) -> None:
+    run = Run(prepare(tmp_path / "run", data=images, **LONG), RANKZERO_STOP_GRACE_S="1")
+    run.wait_for_step(1)
+    run.rank_process(1).suspend()
+    run.process.terminate()
+    assert run.wait(20) == EXIT_INTERRUPTED, run.output()
+    assert not processes_of(run.run_dir)
+
+
+@pytest.mark.timeout(300)
+def test_a_continued_run_keeps_the_best_of_the_earlier_attempt_as_a_file_of_its_own(
+    tmp_path: Path, images: Path, undisturbed: RunDir
+) -> None:
+    last = undisturbed.last_checkpoint()
+    done = undisturbed.completed()
+    assert last is not None
+    assert done is not None
+    options = LONG | {"epochs": 5, "schedule": "constant", "lr": 1e-9}  # an epoch more, in which nothing gets better
+    again = Run(prepare(tmp_path / "run", data=images, resume=undisturbed.path / last.path, **options)).succeed()
+    completed = again.completed()
+    assert isinstance(completed, Completed)
+    assert (again.path / completed.best_checkpoint).is_file()
+    ours = torch.load(again.path / completed.best_checkpoint, weights_only=True)
+    theirs = torch.load(undisturbed.path / done.best_checkpoint, weights_only=True)
+    assert ours["metric"] >= theirs["metric"]
+    assert next(record.best for record in records(again) if isinstance(record, CheckpointSaved))
+
+
+@pytest.mark.timeout(300)
+def test_a_checkpoint_brought_alone_to_another_folder_is_continued_from(
+    tmp_path: Path, images: Path, undisturbed: RunDir
+) -> None:
+    last = undisturbed.last_checkpoint()
+    assert last is not None
+    shutil.copy(undisturbed.path / last.path, tmp_path / "model.pt")
+    again = Run(prepare(tmp_path / "run", data=images, resume=tmp_path / "model.pt", **LONG)).succeed()
+    completed = again.completed()
+    assert completed is not None
+    assert (again.path / completed.best_checkpoint).is_file()
+    assert completed.values == records(undisturbed)[-1].values  # type: ignore[union-attr]
+
+
+@pytest.mark.timeout(300)
+def test_a_run_continued_on_another_number_of_ranks_sees_the_samples_that_were_left(
+    tmp_path: Path, images: Path, undisturbed: RunDir
+) -> None:
+    run = Run(prepare(tmp_path / "run", data=images, **LONG))
+    run.wait_for_step(14)
+    run.process.terminate()
+    assert run.wait() == EXIT_INTERRUPTED
+    saved = run.run_dir.last_checkpoint()
+    assert saved is not None
+    options = LONG | {"resume": str(run.run_dir.path / saved.path)}
+    again = Run(prepare(tmp_path / "again", data=images, ranks=4, **options)).succeed()
+    assert largest_difference(last_weights(again), last_weights(undisturbed)) <= 1e-5

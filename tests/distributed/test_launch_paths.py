@@ -1,0 +1,143 @@
+"""One trainer, three ways to start it: from a script, from the command line, and under torchrun."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.distributed.runs import RUN_S, TINY, records
+from tests.waiting import wait_until
+from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, Completed, RunDir
+
+
+def start(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != RUN_DIR_VARIABLE}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=RUN_S,
+        check=False,
+    )
+
+
+def write_train_file(folder: Path, **fields: object) -> Path:
+    path = folder / "train.yaml"
+    path.write_text(yaml.safe_dump(TINY | fields))
+    return path
+
+
+def kinds(run_dir: RunDir) -> list[str]:
+    return [record.kind for record in records(run_dir)]
+
+
+@pytest.mark.timeout(300)
+def test_a_script_the_command_and_torchrun_write_the_same_journal(tmp_path: Path, images: Path) -> None:
+    options = {"data": str(images), "epochs": 2, "batch": 8, "log_every": 2, "device": "cpu"}
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from trainer import train\n"
+        f"result = train(**{TINY | options | {'nproc_per_node': 2, 'output': 'script'}!r})\n"
+        "print(result.best_checkpoint, len(result.epochs), result.values['val/accuracy'])\n"
+    )
+    scripted = start(sys.executable, str(script), folder=tmp_path)
+    assert scripted.returncode == 0, scripted.stderr
+    assert scripted.stdout.split()[1] == "2"
+    assert Path(tmp_path, scripted.stdout.split()[0]).is_file()
+
+    write_train_file(tmp_path, **options)
+    command = ("-m", "trainer", "train.yaml")
+    launched = start(sys.executable, *command, "--nproc-per-node", "2", "--output", "command", folder=tmp_path)
+    assert launched.returncode == 0, launched.stderr
+    assert "epoch 2/2" in launched.stderr
+
+    torchrun = str(Path(sys.executable).with_name("torchrun"))
+    wrapped = start(torchrun, "--nproc-per-node", "2", *command, "--output", "torchrun", folder=tmp_path)
+    assert wrapped.returncode == 0, wrapped.stderr
+
+    journals = [kinds(RunDir(tmp_path / name)) for name in ("script", "command", "torchrun")]
+    assert journals[0] == journals[1] == journals[2]
+    finals = [records(RunDir(tmp_path / name))[-1] for name in ("script", "command", "torchrun")]
+    assert len({final.values["val/loss"] for final in finals if isinstance(final, Completed)}) == 1
+
+
+def test_an_interrupted_script_gets_an_error_it_can_catch(tmp_path: Path, images: Path) -> None:
+    script = tmp_path / "script.py"
+    options = TINY | {"data": str(images), "epochs": 1000, "batch": 8, "device": "cpu", "output": "run"}
+    script.write_text(
+        "from trainer import train\nfrom trainer.errors import RunInterruptedError\n"
+        f"try:\n    train(**{options!r})\n"
+        "except RunInterruptedError as error:\n    print('interrupted:', error)\n"
+    )
+    process = subprocess.Popen([sys.executable, str(script)], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    with process:
+        run_dir = RunDir(tmp_path / "run")
+        wait_until(lambda: "started" in kinds(run_dir), timeout_s=RUN_S, what="the first step")
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=RUN_S)
+    assert output.startswith("interrupted: stopped by SIGINT")
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("model: resnet18\ndata: digits\nepoch: 3\n", "epoch"),
+        ("model: resnet18\ndata: digits\ndevice: 0-3\n", "0-3"),
+        ("model: resnet18\ndata: digits\ndevice: cpu\nnproc_per_node: 3\nbatch: 10\n", "9 or 12"),
+        ("model: resnet18\ndata: digits\ndevice: cpu\nnproc_per_node: two\n", "nproc_per_node"),
+        ("model: resnet18\ndata: digits\nlr: .nan\n", "lr"),
+        ("- a list\n", "not a mapping"),
+        ("model: [\n", "YAML"),
+    ],
+    ids=["field", "device", "batch", "count", "nan", "list", "syntax"],
+)
+def test_a_train_file_that_cannot_run_is_refused_with_what_is_wrong(
+    content: str, complaint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "train.yaml").write_text(content)
+    refused = start(sys.executable, "-m", "trainer", "train.yaml", folder=tmp_path)
+    assert refused.returncode == EXIT_USAGE
+    assert refused.stderr.startswith("error: ")
+    assert complaint in refused.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["train.yaml"]
+
+
+def test_an_output_that_holds_a_run_already_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "config.json").write_text("{}")
+    write_train_file(tmp_path, data="digits", device="cpu")
+    refused = start(sys.executable, "-m", "trainer", "train.yaml", "--output", "old", folder=tmp_path)
+    assert refused.returncode == EXIT_USAGE
+    assert "holds a run already" in refused.stderr
+
+
+def test_the_catalog_names_recipes_models_data_and_options(tmp_path: Path) -> None:
+    from trainer.catalog import Catalog
+
+    printed = start(sys.executable, "-m", "trainer", "catalog", folder=tmp_path)
+    assert printed.returncode == 0, printed.stderr
+    catalog = Catalog.model_validate_json(printed.stdout)
+    assert "resnet18" in catalog.recipes[0].models
+    assert [data.name for data in catalog.data] == ["digits"]
+    assert json.loads(printed.stdout)["train_schema"]["properties"]["batch"]["description"]
+
+
+@pytest.mark.timeout(300)
+def test_digits_are_learned_to_95_percent_on_two_ranks(tmp_path: Path) -> None:
+    fields = {"model": "resnet18", "dropout": None, "data": "digits", "image_size": 16, "epochs": 4, "lr": 0.02}
+    write_train_file(tmp_path, **fields, batch=64, device="cpu", nproc_per_node=2)
+    trained = start(sys.executable, "-m", "trainer", "train.yaml", "--output", "run", folder=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    completed = RunDir(tmp_path / "run").completed()
+    assert completed is not None
+    accuracy = completed.values["val/accuracy"]
+    assert accuracy is not None
+    assert accuracy >= 0.95

@@ -1,0 +1,193 @@
+"""Checkpoints: committed whole or not at all, and refused where they do not fit."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn, optim
+
+from trainer.checkpoints import Checkpoint, CheckpointFolder, load_checkpoint, restore
+from trainer.config import TrainConfig
+from trainer.errors import CheckpointError, NonFiniteLossError
+from trainer.run_dir import CheckpointSaved, JournalWriter, RunConfig, RunDir, read_journal
+
+
+@pytest.fixture
+def run_dir(tmp_path: Path) -> RunDir:
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create(RunConfig(train=TrainConfig(model="resnet18", data="digits"), devices=("cpu",)))
+    return run_dir
+
+
+@pytest.fixture
+def folder(run_dir: RunDir) -> CheckpointFolder:
+    return CheckpointFolder(run_dir, JournalWriter(run_dir.journal))
+
+
+def model() -> nn.Linear:
+    torch.manual_seed(0)
+    return nn.Linear(100, 2)
+
+
+def checkpoint(step: int, *, metric: float | None = None, **changes: Any) -> Checkpoint:
+    linear = model()
+    values: dict[str, Any] = {
+        "model": linear.state_dict(),
+        "optimizer": optim.SGD(linear.parameters(), lr=0.1, momentum=0.9).state_dict(),
+        "epoch": 0,
+        "step_in_epoch": step,
+        "step": step,
+        "steps_per_epoch": 100,
+        "seed": 0,
+        "world_size": 2,
+        "config": {},
+        "class_names": ("a", "b"),
+        "values": {} if metric is None else {"val/accuracy": metric},
+        "metric": metric,
+    }
+    return Checkpoint(**(values | changes))
+
+
+def saved(run_dir: RunDir) -> list[CheckpointSaved]:
+    return [record for record in read_journal(run_dir.journal)[0] if isinstance(record, CheckpointSaved)]
+
+
+def files(run_dir: RunDir) -> list[str]:
+    return sorted(path.name for path in run_dir.checkpoints.iterdir())
+
+
+def test_the_last_and_the_best_are_kept(run_dir: RunDir, folder: CheckpointFolder) -> None:
+    for step, metric in ((1, 0.5), (2, 0.9), (3, 0.7), (4, None), (5, 0.9)):
+        folder.save(checkpoint(step, metric=metric))
+    assert files(run_dir) == ["step-00000002.pt", "step-00000005.pt"]
+    assert [record.best for record in saved(run_dir)] == [True, True, False, False, False]
+    assert folder.best_path == "checkpoints/step-00000002.pt"
+    last = load_checkpoint(run_dir.checkpoints / "step-00000005.pt", verify_digest=True)
+    assert (last.step, last.best_file, last.best_metric) == (5, "step-00000002.pt", 0.9)
+
+
+def test_what_a_crash_left_is_removed_at_the_next_start(run_dir: RunDir, folder: CheckpointFolder) -> None:
+    folder.save(checkpoint(1))
+    (run_dir.checkpoints / "step-00000002.pt").write_bytes(b"renamed, but never announced")
+    (run_dir.checkpoints / ".step-00000003.pt.tmp").write_bytes(b"half")
+    (run_dir.checkpoints / "mine.pt").write_bytes(b"the user's")
+    CheckpointFolder(run_dir, JournalWriter(run_dir.journal))
+    assert files(run_dir) == ["mine.pt", "step-00000001.pt"]
+
+
+def test_a_name_never_stands_for_another_file(run_dir: RunDir, folder: CheckpointFolder) -> None:
+    folder.save(checkpoint(1))
+    folder.save(checkpoint(1, metric=0.5))
+    assert [record.path for record in saved(run_dir)] == [
+        "checkpoints/step-00000001.pt",
+        "checkpoints/step-00000001-2.pt",
+    ]
+
+
+def test_a_save_that_fails_leaves_the_one_before(
+    run_dir: RunDir, folder: CheckpointFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.save(checkpoint(1, metric=0.5))
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        folder.save(checkpoint(2, metric=0.6))
+    monkeypatch.undo()
+    assert files(run_dir) == ["step-00000001.pt"]
+    assert len(saved(run_dir)) == 1
+    folder.save(checkpoint(2, metric=0.6))
+    assert folder.best_path == "checkpoints/step-00000002.pt"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_never_saved(run_dir: RunDir, folder: CheckpointFolder, value: float) -> None:
+    ruined = model()
+    with torch.no_grad():
+        ruined.bias[0] = value
+    with pytest.raises(NonFiniteLossError, match=r"step 3 .*bias"):
+        folder.save(checkpoint(3, model=ruined.state_dict()))
+    assert files(run_dir) == []
+
+
+def test_state_is_restored_exactly(run_dir: RunDir, folder: CheckpointFolder) -> None:
+    trained = model()
+    optimizer = optim.SGD(trained.parameters(), lr=0.1, momentum=0.9)
+    trained(torch.ones(1, 100)).sum().backward()
+    optimizer.step()
+    folder.save(checkpoint(1, model=trained.state_dict(), optimizer=optimizer.state_dict()))
+    other = nn.Linear(100, 2)
+    other_optimizer = optim.SGD(other.parameters(), lr=0.5, momentum=0.9)
+    path = run_dir.checkpoints / "step-00000001.pt"
+    restore(path, load_checkpoint(path), model=other, optimizer=other_optimizer)
+    assert torch.equal(other.weight, trained.weight)
+    assert torch.equal(
+        other_optimizer.state[other.weight]["momentum_buffer"], optimizer.state[trained.weight]["momentum_buffer"]
+    )
+
+
+def test_a_checkpoint_of_another_model_names_file_and_first_misfit(run_dir: RunDir, folder: CheckpointFolder) -> None:
+    folder.save(checkpoint(1))
+    path = run_dir.checkpoints / "step-00000001.pt"
+    other = nn.Linear(100, 3)
+    with pytest.raises(CheckpointError, match=r"step-00000001\.pt.*weight is of shape \(2, 100\) there"):
+        restore(path, load_checkpoint(path), model=other, optimizer=optim.SGD(other.parameters()))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text"])
+def test_a_damaged_checkpoint_is_named(run_dir: RunDir, folder: CheckpointFolder, damage: str) -> None:
+    folder.save(checkpoint(1))
+    path = run_dir.checkpoints / "step-00000001.pt"
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        content = content[: len(content) // 2]
+    elif damage == "flipped":
+        content[len(content) // 2] ^= 0xFF
+    else:
+        content = bytearray(b"" if damage == "empty" else b"some text")
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"step-00000001\.pt"):
+        load_checkpoint(path, verify_digest=True)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "text"])
+def test_a_damaged_checkpoint_without_a_journal_is_named(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "model.pt"
+    torch.save({"format": 1}, path)
+    path.write_bytes({"cut": path.read_bytes()[:200], "empty": b"", "text": b"some text"}[damage])
+    with pytest.raises(CheckpointError, match=r"model\.pt"):
+        load_checkpoint(path)
+
+
+def test_a_checkpoint_that_would_run_code_is_refused(tmp_path: Path) -> None:
+    torch.save({"format": 1, "model": print}, tmp_path / "evil.pt")
+    with pytest.raises(CheckpointError, match=r"evil\.pt"):
+        load_checkpoint(tmp_path / "evil.pt")
+
+
+@pytest.mark.parametrize("payload", [{}, [1, 2], {"format": 99}, {"format": 1, "model": {}}, {"state_dict": {}}])
+def test_some_other_program_s_file_is_refused(payload: object, tmp_path: Path) -> None:
+    torch.save(payload, tmp_path / "other.pt")
+    with pytest.raises(CheckpointError, match=r"other\.pt"):
+        load_checkpoint(tmp_path / "other.pt")
+
+
+def test_a_missing_checkpoint_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"gone\.pt"):
+        load_checkpoint(tmp_path / "gone.pt")
+
+
+def test_every_field_of_a_checkpoint_survives_a_file(run_dir: RunDir, folder: CheckpointFolder) -> None:
+    written = checkpoint(1, metric=0.25)
+    folder.save(written)
+    read = load_checkpoint(run_dir.checkpoints / "step-00000001.pt")
+    same = [
+        entry.name
+        for entry in dataclasses.fields(Checkpoint)
+        if entry.name not in ("model", "best_file", "best_metric")
+    ]
+    assert [getattr(read, name) for name in same] == [getattr(written, name) for name in same]

@@ -1,0 +1,68 @@
+"""What an exception in a rank stands for."""
+
+import errno
+import os
+
+import pytest
+import torch
+
+from trainer.errors import Cause, CheckpointError, ConfigError, DataError, NonFiniteLossError
+from trainer.faults import cause_of, report_of
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (ConfigError("x"), Cause.CONFIG),
+        (DataError("x"), Cause.DATA),
+        (CheckpointError("x"), Cause.CHECKPOINT),
+        (NonFiniteLossError("x"), Cause.NON_FINITE_LOSS),
+        (MemoryError(), Cause.OUT_OF_MEMORY),
+        (torch.OutOfMemoryError("CUDA out of memory"), Cause.OUT_OF_MEMORY),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), Cause.OUT_OF_MEMORY),
+        (OSError(errno.ENOSPC, "No space left on device"), Cause.DISK_FULL),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), Cause.DISK_FULL),
+        (torch.distributed.DistNetworkError("gone"), Cause.COMMUNICATION),
+        (
+            RuntimeError("[/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer"),
+            Cause.COMMUNICATION,
+        ),
+        (RuntimeError("DataLoader worker (pid 12) is killed by signal: Killed. "), Cause.KILLED_BY_SIGNAL),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), Cause.EXCEPTION),
+        (ValueError("x"), Cause.EXCEPTION),
+        (FileNotFoundError(errno.ENOENT, "x"), Cause.EXCEPTION),
+    ],
+    ids=lambda value: f"{value!r:.40}",
+)
+def test_an_exception_stands_for_its_cause(error: BaseException, cause: Cause) -> None:
+    assert cause_of(error) is cause
+
+
+def test_memory_that_the_cpu_s_allocator_does_not_get_is_out_of_memory() -> None:
+    with pytest.raises(RuntimeError) as raised:
+        torch.empty(2**60)
+    assert cause_of(raised.value) is Cause.OUT_OF_MEMORY
+
+
+def test_a_disk_that_is_full_under_torch_save_is_disk_full() -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("this system has no /dev/full")
+    with pytest.raises((OSError, RuntimeError)) as raised, open("/dev/full", "wb", buffering=0) as full:
+        torch.save({"weights": torch.zeros(1000)}, full)
+    assert cause_of(raised.value) is Cause.DISK_FULL
+
+
+def test_the_cause_is_found_behind_an_exception_that_was_raised_from_it() -> None:
+    error = RuntimeError("could not write")
+    error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    assert cause_of(error) is Cause.DISK_FULL
+
+
+def test_a_report_has_one_line_for_people_and_the_whole_traceback() -> None:
+    try:
+        raise ValueError("first line\nsecond line")
+    except ValueError as error:
+        report = report_of(error, rank=3)
+    assert (report.rank, report.message, report.exception) == (3, "ValueError: first line", "builtins.ValueError")
+    assert report.traceback is not None
+    assert "test_faults.py" in report.traceback

@@ -1,0 +1,45 @@
+"""Process identity: `pid:start time`, which no later process shares, since a pid alone comes back.
+
+Standard library only: whoever keeps an eye on a process of another program can afford it.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def identity(pid: int) -> str:
+    """Return the identity of a running process. Raises ProcessLookupError where there is none; a zombie runs no more."""
+    if sys.platform.startswith("linux"):
+        return _from_proc(pid)
+    return _from_ps(pid)
+
+
+def is_alive(whom: str) -> bool:
+    """Whether the very process of this identity still runs."""
+    pid = int(whom.partition(":")[0])
+    try:
+        return identity(pid) == whom
+    except ProcessLookupError:
+        return False
+
+
+def _from_proc(pid: int) -> str:
+    """Ticks since boot, with the boot's own id: unlike a wall time it stays the same when the clock is set."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise ProcessLookupError(pid) from error
+    state, start_ticks = fields[0], fields[19]
+    if state in "ZX":
+        raise ProcessLookupError(pid)
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{pid}:{start_ticks}@{boot_id}"
+
+
+def _from_ps(pid: int) -> str:
+    answer = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    state, _, started = answer.stdout.strip().partition(" ")
+    if not state or state.startswith("Z"):
+        raise ProcessLookupError(pid)
+    return f"{pid}:{started.strip()}"
