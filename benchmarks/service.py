@@ -16,7 +16,8 @@ import psutil
 
 from benchmarks.report import Line, percentile, spread
 from rankzero.client import Client
-from rankzero.embedded import OWNER_VARIABLE, EmbeddedService, owner
+from rankzero.embedded import OWNER_VARIABLE, EmbeddedService
+from trainer.process_identity import identity
 from trainer.run_dir import Metrics, RunDir, read_records
 
 Value = TypeVar("Value")
@@ -128,8 +129,9 @@ def _memory(what: str, process: psutil.Process) -> Line:
 
 def _supervisor() -> psutil.Process:
     """The one supervisor of this process's service."""
+    mine = identity(os.getpid())
     for process in psutil.process_iter(["cmdline"]):
-        if "worker.supervisor" in (process.info["cmdline"] or []) and process.environ().get(OWNER_VARIABLE) == owner():
+        if "worker.supervisor" in (process.info["cmdline"] or []) and process.environ().get(OWNER_VARIABLE) == mine:
             return process
     raise AssertionError("no supervisor runs")
 

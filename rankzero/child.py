@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rankzero import die_with_parent
 from rankzero.errors import EmbeddedError
+from trainer import parent_death
 
 MAX_RESTARTS = 5
 RESTART_WINDOW_S = 60.0
@@ -40,7 +40,7 @@ class Child:
 
     def start(self) -> None:
         """Start it. Call this from the main thread: on Linux the child ends with the *thread* that started it."""
-        wrapper = [sys.executable, "-I", "-S", str(Path(die_with_parent.__file__)), str(os.getpid())]
+        wrapper = [sys.executable, "-I", "-S", str(Path(parent_death.__file__)), str(os.getpid())]
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
                 [*wrapper, *self._command],

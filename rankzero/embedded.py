@@ -8,7 +8,6 @@ import fcntl
 import importlib.util
 import json
 import os
-import platform
 import socket
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from typing import IO, Self
 from rankzero.child import Child
 from rankzero.client import Client
 from rankzero.errors import EmbeddedError, UnreachableError
+from trainer.process_identity import identity
 
 HOST_NAME = "local"
 """Not the machine's name: that may change, and the jobs of this folder's database with it lose their host."""
@@ -175,7 +175,7 @@ class EmbeddedService:
             "RANKZERO_BROKER_URL": f"redis+socket://{self._socket_path()}",
             "RANKZERO_RUN_ROOT": str(self.data_dir / "runs"),
             "RANKZERO_HOST_NAME": HOST_NAME,
-            OWNER_VARIABLE: owner(),
+            OWNER_VARIABLE: identity(os.getpid()),
             "PYTHONUNBUFFERED": "1",
         }
         if self._simulated_devices is not None:
@@ -244,22 +244,6 @@ class EmbeddedService:
         return Path(gettempdir()) / f"rankzero-{os.getuid()}-{name}.sock"
 
 
-def owner() -> str:
-    """Return `pid:start time` of this process, in the form that worker and supervisors read (`worker.processes`).
-
-    The start time keeps a reused pid from passing for this process.
-    """
-    pid = os.getpid()
-    if platform.system() == "Linux":
-        # Ticks since boot, with the boot's own id: unlike a wall time it stays the same when the clock is set.
-        ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{pid}:{ticks}@{boot}"
-    import psutil
-
-    return f"{pid}:{psutil.Process(pid).create_time()!r}"
-
-
 def _require_packages() -> None:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
@@ -308,7 +292,7 @@ def _kill_owned() -> None:
     """Kill what still names this process as its owner: a run whose supervisor could not end it in time."""
     import psutil
 
-    mine = owner()
+    mine = identity(os.getpid())
     owned = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):

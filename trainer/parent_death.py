@@ -1,11 +1,17 @@
-"""Death with the parent: a process of a run never outlives the process that started it.
+"""Death with the parent: a process never outlives the process that started it.
 
 Import this before anything heavy: a parent killed while its child still imports torch would otherwise leave an orphan.
+A program that cannot import it is started through it: `python parent_death.py PARENT_PID COMMAND…`. That stands
+between parent and command because the kernel's signal has to be armed in the child, before the command runs, and
+without running Python code between fork and exec in a parent that may have threads.
+
+Standard library only, and nothing of ours.
 """
 
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -51,3 +57,23 @@ def _poll(parent_pid: int) -> None:
 
 def _end() -> NoReturn:
     os._exit(128 + signal.SIGKILL)
+
+
+def _become(parent_pid: int, command: list[str]) -> NoReturn:
+    """Become `command`, which ends when `parent_pid` does."""
+    if os.uname().sysname == "Linux":
+        die_with_parent(parent_pid)  # the armed signal outlives the exec
+        os.execvp(command[0], command)  # noqa: S606  # becoming the command, with no shell, is the purpose
+    # Where the kernel sends no such signal, stay beside the command and look for the parent.
+    child = subprocess.Popen(command, close_fds=False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda received, _frame: child.send_signal(received))
+    while child.poll() is None:
+        if os.getppid() != parent_pid:
+            child.kill()
+        time.sleep(_POLL_S)
+    sys.exit(child.returncode if child.returncode >= 0 else 128 - child.returncode)
+
+
+if __name__ == "__main__":
+    _become(int(sys.argv[1]), sys.argv[2:])

@@ -9,10 +9,8 @@ from pathlib import Path
 
 
 def identity(pid: int) -> str:
-    """Return the identity of a running process. Raises ProcessLookupError where there is none; a zombie runs no more."""
-    if sys.platform.startswith("linux"):
-        return _from_proc(pid)
-    return _from_ps(pid)
+    """Return the identity of a running process. Raises ProcessLookupError where none runs; a zombie does not."""
+    return _from_proc(pid) if sys.platform == "linux" else _from_ps(pid)
 
 
 def is_alive(whom: str) -> bool:

@@ -17,13 +17,12 @@ from jobs.errors import StaleAttemptError
 from jobs.settings import Settings
 from jobs.store import attempts
 from jobs.tables import Placement
+from trainer.process_identity import identity, is_alive
 from trainer.run_dir import RUN_DIR_VARIABLE
 from worker import ending
 from worker.processes import (
     SUPERVISOR_VARIABLE,
     end_run,
-    identity,
-    is_alive,
     run_dirs_in_use,
     signal_process,
 )

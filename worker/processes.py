@@ -15,44 +15,17 @@ from pathlib import Path
 import psutil
 import structlog
 
+from trainer.process_identity import is_alive
 from trainer.run_dir import RUN_DIR_VARIABLE
 
 SUPERVISOR_VARIABLE = "RANKZERO_SUPERVISOR_OF"
 """Environment variable with the run directory of the placement that a supervisor was started for."""
 
+_LOOK_S = 0.02
+
 LINUX = platform.system() == "Linux"
 
 log = structlog.get_logger()
-
-
-def identity(pid: int) -> str:
-    """Return `pid:start time`, which no later process shares: a pid alone comes back. Raises ProcessLookupError."""
-    if LINUX:
-        # Ticks since boot, with the boot's own id: unlike a wall time it stays the same when the clock is set.
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except FileNotFoundError as error:
-            raise ProcessLookupError(pid) from error
-        if fields[0] in "ZX":
-            raise ProcessLookupError(pid)
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{pid}:{fields[19]}@{boot}"
-    try:
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            raise ProcessLookupError(pid)
-        return f"{pid}:{process.create_time()!r}"
-    except psutil.NoSuchProcess as error:
-        raise ProcessLookupError(pid) from error
-
-
-def is_alive(whom: str) -> bool:
-    """Whether the very process of this identity still runs; a zombie does not."""
-    pid = int(whom.partition(":")[0])
-    try:
-        return identity(pid) == whom
-    except ProcessLookupError:
-        return False
 
 
 def signal_process(whom: str, number: signal.Signals) -> None:
@@ -78,12 +51,16 @@ def end_run(run_dir: str, *, variable: str = RUN_DIR_VARIABLE, timeout_s: float 
     False after `timeout_s` means that a process cannot be killed (it waits in the kernel): nothing is proven.
     """
     deadline = time.monotonic() + timeout_s
-    while pids := run_dirs_in_use(variable).get(run_dir, []):
+    # Two looks in a row must find none: a process that is just becoming another program shows no environment.
+    looks_without = 0
+    while looks_without < 2:
+        pids = run_dirs_in_use(variable).get(run_dir, [])
+        looks_without = 0 if pids else looks_without + 1
         _kill(pids)
-        if time.monotonic() > deadline:
+        if pids and time.monotonic() > deadline:
             log.error("processes_will_not_die", run_dir=run_dir, pids=pids)
             return False
-        time.sleep(0.02)
+        time.sleep(_LOOK_S)
     return True
 
 

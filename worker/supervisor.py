@@ -33,10 +33,11 @@ from jobs.store import attempts, jobs, reports
 from jobs.store.hosts import DeviceInfo
 from jobs.tables import Checkpoint, DeviceRow, Job, Placement
 from trainer.errors import Cause
+from trainer.process_identity import identity, is_alive
 from trainer.run_dir import EXIT_INTERRUPTED, PARENT_PID_VARIABLE, RUN_DIR_VARIABLE, ErrorReport, RunConfig, RunDir
 from worker import ending, host
 from worker.link import Link, clock, patiently
-from worker.processes import end_run, identity, is_alive
+from worker.processes import end_run
 
 WATCH_S = 0.1
 """Seconds between two looks at the trainer."""

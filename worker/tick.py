@@ -11,8 +11,8 @@ from jobs.database import Database
 from jobs.planning import plan_once
 from jobs.settings import Settings
 from jobs.store import attempts, hosts
+from trainer.process_identity import is_alive
 from worker.care import Care
-from worker.processes import is_alive
 
 log = structlog.get_logger()
 
