@@ -5,7 +5,6 @@ from pathlib import Path
 
 import structlog
 
-from jobs import wakeups
 from jobs.database import Database
 from jobs.outcomes import conclude
 from jobs.states import Intent, State
@@ -42,6 +41,9 @@ def finish(database: Database, placement: Placement, report: ErrorReport, *, spe
             spends_retry=spends_retry,
         )
     log.info("attempt_ended", job_id=placement.job_id, attempt=placement.attempt, outcome=outcome, state=state)
+    # Celery, late: a supervisor sends this one message at its end, and somebody waits for its start.
+    from jobs import wakeups
+
     wakeups.wake_planner(placement.job_id)
     return state
 

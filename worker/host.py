@@ -49,22 +49,6 @@ def read_catalog() -> dict[str, object] | None:
     return catalog
 
 
-def trainer_environment(devices: list[DeviceInfo]) -> dict[str, str]:
-    """Return the variables that show a trainer exactly these devices, by the driver's own names for them.
-
-    A CUDA index means something else in each process; a UUID is the same device in a retry and in every view.
-    """
-    real = [device.uuid for device in devices if device.kind == "cuda" and not device.simulated]
-    return {"CUDA_VISIBLE_DEVICES": ",".join(uuid for uuid in real if uuid)}
-
-
-def trainer_devices(devices: list[DeviceInfo]) -> tuple[str, ...]:
-    """Return the devices as the trainer numbers them, given `trainer_environment`; simulated ones keep their names."""
-    if all(device.simulated for device in devices):
-        return tuple(device.name for device in devices)
-    return tuple(f"cuda:{index}" if device.kind == "cuda" else device.kind for index, device in enumerate(devices))
-
-
 def _visible_gpus() -> list[DeviceInfo]:
     """The GPUs that CUDA_VISIBLE_DEVICES leaves to this worker, numbered as it sees them."""
     try:

@@ -35,7 +35,7 @@ from jobs.tables import Checkpoint, DeviceRow, Job, Placement
 from trainer.errors import Cause
 from trainer.process_identity import identity, is_alive
 from trainer.run_dir import EXIT_INTERRUPTED, PARENT_PID_VARIABLE, RUN_DIR_VARIABLE, ErrorReport, RunConfig, RunDir
-from worker import ending, host
+from worker import ending, trainer_view
 from worker.link import Link, clock, patiently
 from worker.processes import end_run
 
@@ -100,13 +100,13 @@ class Supervisor:
         devices = [DeviceInfo(row.name, row.kind, row.uuid, row.model, row.memory_bytes, row.simulated) for row in rows]
         config = RunConfig(
             train=JobSpec.model_validate(job.spec).train,
-            devices=host.trainer_devices(devices),
+            devices=trainer_view.device_names(devices),
             simulated=any(device.simulated for device in devices),
             resume=self._first_intact(checkpoints),
             job_id=job.id,
             attempt=self._placement.attempt,
         )
-        return config, host.trainer_environment(devices)
+        return config, trainer_view.environment(devices)
 
     def _first_intact(self, checkpoints: Sequence[Checkpoint]) -> Path | None:
         """The furthest checkpoint of earlier attempts that is here and whole, by its hash."""

@@ -1,0 +1,68 @@
+"""A host's devices: which GPUs a worker has, and how a trainer sees those of its placement."""
+
+import os
+
+import pytest
+
+from jobs.settings import Settings
+from jobs.store.hosts import DeviceInfo
+from worker import trainer_view
+from worker.host import find_devices, visible
+
+GPUS = [DeviceInfo("", "cuda", uuid=f"GPU-{index}000") for index in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("mask", "uuids"),
+    [
+        (None, ["GPU-0000", "GPU-1000", "GPU-2000", "GPU-3000"]),
+        ("", []),
+        ("3,1", ["GPU-3000", "GPU-1000"]),
+        (" 2 , 0 ", ["GPU-2000", "GPU-0000"]),
+        ("GPU-2,0", ["GPU-2000", "GPU-0000"]),
+        ("GPU-,1", []),  # names four devices at once
+        ("1,7,0", ["GPU-1000"]),  # the runtime stops at the first entry that names nothing
+        ("1,1,0", ["GPU-1000"]),
+        ("-1", []),
+        ("NoDevFiles", []),
+    ],
+)
+def test_a_worker_sees_the_gpus_that_its_mask_names_in_that_order(mask: str | None, uuids: list[str]) -> None:
+    assert [gpu.uuid for gpu in visible(GPUS, mask)] == uuids
+
+
+def test_a_job_gets_the_same_physical_device_whatever_the_worker_calls_it() -> None:
+    chosen = visible(GPUS, "3,1")
+    placement = [DeviceInfo("cuda:1", "cuda", uuid=chosen[1].uuid)]
+    assert trainer_view.environment(placement) == {"CUDA_VISIBLE_DEVICES": "GPU-1000"}
+    assert trainer_view.device_names(placement) == ("cuda:0",)
+
+
+def test_rank_order_is_the_order_of_the_placement() -> None:
+    placement = [DeviceInfo(f"cuda:{index}", "cuda", uuid=GPUS[index].uuid) for index in (2, 0)]
+    assert trainer_view.environment(placement) == {"CUDA_VISIBLE_DEVICES": "GPU-2000,GPU-0000"}
+    assert trainer_view.device_names(placement) == ("cuda:0", "cuda:1")
+
+
+def test_simulated_devices_keep_their_names_and_show_the_trainer_no_gpu() -> None:
+    placement = [DeviceInfo(f"cuda:{index}", "cuda", simulated=True) for index in (10, 11)]
+    assert trainer_view.environment(placement) == {"CUDA_VISIBLE_DEVICES": ""}
+    assert trainer_view.device_names(placement) == ("cuda:10", "cuda:11")
+
+
+def test_cpu_slots_are_cpu_to_the_trainer() -> None:
+    placement = [DeviceInfo(f"cpu:{index}", "cpu") for index in (3, 5)]
+    assert trainer_view.environment(placement) == {"CUDA_VISIBLE_DEVICES": ""}
+    assert trainer_view.device_names(placement) == ("cpu", "cpu")
+
+
+def test_a_host_has_its_simulated_devices_and_a_cpu_slot_for_each_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # also where there are real ones
+    found = find_devices(Settings(simulated_devices=2))
+    assert [device.name for device in found if device.simulated] == ["cuda:0", "cuda:1"]
+    assert len([device for device in found if device.kind == "cpu"]) == os.cpu_count()
+
+
+def test_the_number_of_cpu_slots_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert [device.name for device in find_devices(Settings(cpu_slots=1)) if device.kind == "cpu"] == ["cpu:0"]
