@@ -21,7 +21,7 @@ class Settings(BaseSettings):
     """Celery broker; it carries wake-ups only and may be lost at any time."""
     run_root: Path = Path("runs")
     """Folder for the run directories of this host."""
-    host_name: str = Field(default_factory=socket.gethostname, min_length=1, max_length=255)
+    host_name: str = Field(default_factory=socket.gethostname, max_length=255, pattern=r"^[^\s,]+$")
     """Name under which this worker's devices are known; one worker for each name."""
     lease_s: float = Field(default=120, gt=0)
     """How long an attempt keeps its devices with no word from its supervisor, in seconds. An outage of database or

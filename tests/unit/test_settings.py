@@ -54,6 +54,7 @@ def test_a_variable_that_is_no_setting_is_passed_over(monkeypatch: pytest.Monkey
         ("RANKZERO_LEASE_S", "soon"),
         ("RANKZERO_TICK_S", "-1"),
         ("RANKZERO_HOST_NAME", ""),
+        ("RANKZERO_HOST_NAME", "a,b"),  # its worker would read two queues, and neither is its own
         ("RANKZERO_CPU_SLOTS", "-1"),
         ("RANKZERO_SIMULATED_DEVICES", "2000"),
     ],
