@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from api import errors
 from api.routes import health, hosts, jobs
 from jobs.database import get_database
+from jobs.logs import configure_logs
 
 
 class Application(FastAPI):
@@ -58,6 +59,7 @@ def create_app() -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(_app: FastAPI) -> AsyncIterator[None]:
+    configure_logs()
     yield
     get_database().dispose()
 

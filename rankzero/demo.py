@@ -22,6 +22,7 @@ from rankzero.client import Client
 from rankzero.embedded import EmbeddedService
 from rankzero.errors import DemoError
 from rankzero.models import Attempt, Checkpoint, Job, Metric
+from trainer.parent_death import PARENT_PID_VARIABLE
 
 SPEC: Mapping[str, Any] = {
     "name": "demo",
@@ -160,7 +161,13 @@ def evaluate(checkpoint: str) -> float:
     command = [sys.executable, "-m", "trainer", "evaluate", checkpoint]
     try:
         done = subprocess.run(
-            command, cwd=where, capture_output=True, text=True, check=True, timeout=EVALUATION_TIMEOUT_S
+            command,
+            cwd=where,
+            env=os.environ | {PARENT_PID_VARIABLE: str(os.getpid())},  # it ends with this process, however that ends
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=EVALUATION_TIMEOUT_S,
         )
         return float(json.loads(done.stdout)["val/accuracy"])
     except subprocess.CalledProcessError as error:
