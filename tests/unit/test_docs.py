@@ -26,7 +26,7 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 def test_every_name_of_our_code_is_there(page: Path) -> None:
     names = re.findall(rf"`((?:{'|'.join(OURS)})(?:\.[A-Za-z_]+)+)(?:\([^`]*\))?`", page.read_text())
 
-    files = (".log", ".json", ".yaml")
+    files = (".db", ".json", ".log", ".py", ".yaml")
     assert [name for name in names if not name.endswith(files) and not is_defined(name)] == []
 
 
