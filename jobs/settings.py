@@ -45,6 +45,9 @@ class Settings(BaseSettings):
     """Output of one rank, in bytes for each attempt, kept in the database; the rest stays in the run directory."""
     owner: str | None = None
     """`pid:start time` of the process that this service ends with, set by `rankzero up`; None outlives its starter."""
+    runs_outlive_worker: bool = True
+    """Whether runs go on when this host's worker is stopped in order. False where they cannot, as in a container: then
+    they save a checkpoint first, and their jobs are queued again."""
     log_level: str = "INFO"
     """Level of the service's own log."""
 

@@ -40,9 +40,9 @@ class Worker:
         threading.Thread(target=self._publish_catalog, name="catalog", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop sweeping. Supervisors go on, unless they are a part of an embedded service that ends."""
+        """Stop sweeping. Runs go on, unless this is a part of an embedded service or of a container that ends."""
         self.tick.stop()
-        if self._settings.owner is not None:
+        if self._settings.owner is not None or not self._settings.runs_outlive_worker:
             self.care.stop_supervisors(timeout_s=self._settings.checkpoint_grace_s + 5)
 
     def _publish_catalog(self) -> None:

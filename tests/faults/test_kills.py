@@ -97,6 +97,23 @@ def test_a_job_whose_supervisor_dies_again_and_again_fails_within_its_budget(ser
     service.assert_laws_held(job_id)
 
 
+def test_runs_that_end_with_their_worker_are_saved_first_and_spend_no_retry(service: Service) -> None:
+    worker = service.start_worker(runs_outlive_worker=False)
+    job_id = service.submit(train=LONG)
+    service.wait_for_step(job_id, 3)
+    worker.terminate()
+    worker.wait(timeout=60)
+    queued = service.job(job_id)
+    assert (queued.state, queued.retries) == (State.QUEUED, 0)
+    assert service.rank_pids(job_id) == []
+    saved = service.checkpoints(job_id)[-1]
+    assert saved.step >= 3
+    service.start_worker()
+    service.wait_for(job_id, State.SUCCEEDED)
+    assert service.attempts(job_id)[-1].resumed_step == saved.step
+    service.assert_laws_held(job_id)
+
+
 def rank_pid(service: Service, job_id: int, *, rank: int) -> int:
     """The process of one rank, by its environment."""
     marks = [(pid, Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")) for pid in service.rank_pids(job_id)]
