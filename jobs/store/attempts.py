@@ -262,6 +262,8 @@ def device_rows(session: Session, placement: Placement) -> list[DeviceRow]:
 def note(session: Session, placement: Placement, kind: str, detail: dict[str, Any]) -> None:
     """Write an event of the running attempt. Raises StaleAttemptError once it has ended."""
     fence(session, placement.job_id, placement.attempt)
+    # All who write an event of a job hold its row, so that ids become visible in order and no follower misses one.
+    session.execute(select(Job.id).where(Job.id == placement.job_id).with_for_update())
     record(session, placement.job_id, kind, attempt=placement.attempt, at=now(session), detail=detail)
 
 
