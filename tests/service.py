@@ -90,6 +90,11 @@ class Service:
         )
         return worker
 
+    def catalog_is_known(self) -> bool:
+        """Whether every host has published what its trainer can run."""
+        with self.database.session_scope(read_only=True) as session:
+            return all(host.catalog is not None for host in hosts.all_hosts(session))
+
     def worker_log(self, host_name: str = "alpha") -> str:
         return (self.folder / f"{host_name}.log").read_text()
 

@@ -1,0 +1,118 @@
+"""The main job: from POST over HTTP through two ranks to metrics and a checkpoint, on PostgreSQL.
+
+One service for the whole module: its jobs want other devices, or wait for each other as jobs do.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rankzero.client import Client
+from rankzero.errors import RefusedError
+from tests.api_server import ApiServer
+from tests.conftest import drop
+from tests.servers import PostgresServer, ValkeyServer
+from tests.service import DIGITS, Service
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def client(
+    postgres_session: PostgresServer,
+    valkey_session: ValkeyServer,
+    migrated_postgres_template: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Client]:
+    """A client of an API, with a worker that has published what it can run."""
+    folder = tmp_path_factory.mktemp("service")
+    valkey_session.start()
+    url = postgres_session.create_database(template=migrated_postgres_template)
+    with Service(url, valkey_session.url, folder) as service:
+        service.start_worker(cpu_slots=2)
+        wait_until(service.catalog_is_known, timeout_s=60, what="the worker to publish its catalog")
+        with ApiServer(url, folder, broker_url=valkey_session.url) as api, api.client() as client:
+            yield client
+    drop(postgres_session, url)
+
+
+def test_a_job_posted_for_two_devices_trains_and_all_it_reports_comes_back(client: Client) -> None:
+    job = client.submit(name="main", device="0,1", labels={"team": "vision"}, train=DIGITS)
+    assert job.warnings == ()
+
+    over = client.wait(job.id, timeout_s=120)
+
+    assert (over.state, over.attempt) == ("succeeded", 1)
+    (attempt,) = client.attempts(job.id)
+    (placement,) = attempt.placements
+    assert [(device.name, device.simulated) for device in placement.devices] == [("cuda:0", True), ("cuda:1", True)]
+    losses = list(client.metrics(job.id, names=["train/loss"]))
+    assert [metric.step for metric in losses] == list(range(1, 47))  # 2 epochs of 23 steps, each once
+    accuracy = list(client.metrics(job.id, names=["val/accuracy"]))
+    assert [metric.step for metric in accuracy] == [23, 46]
+    for checkpoint in client.checkpoints(job.id):
+        content = Path(checkpoint.path).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (checkpoint.size_bytes, checkpoint.sha256)
+    states = [event.to_state for event in client.events(job.id) if event.kind == "state"]
+    assert states == ["starting", "running", "succeeded"]
+    assert all(device.held_by is None for host in client.hosts() for device in host.devices)
+
+
+def test_a_new_job_resumes_from_the_checkpoint_of_another(client: Client) -> None:
+    first = client.submit(device="0", train=DIGITS | {"epochs": 1, "schedule": "constant"})
+    client.wait(first.id, timeout_s=120)
+    (checkpoint,) = client.checkpoints(first.id)
+    longer = DIGITS | {"epochs": 2, "schedule": "constant", "resume": checkpoint.path}
+    second = client.submit(device="cpu", nproc_per_node=2, train=longer)
+    assert client.wait(second.id, timeout_s=120).state == "succeeded"
+    assert client.attempts(second.id)[0].resumed_step == checkpoint.step
+    assert min(metric.step for metric in client.metrics(second.id)) > checkpoint.step
+
+
+def test_a_corrupt_checkpoint_to_resume_from_fails_at_once_and_is_named(client: Client, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.pt"
+    broken.write_bytes(b"PK\x03\x04 this is no checkpoint")
+    job = client.submit(device="0", train=DIGITS | {"resume": str(broken)})
+    failed = client.wait(job.id, timeout_s=120)
+    assert (failed.state, failed.attempt) == ("failed", 1)
+    assert failed.failure is not None
+    assert failed.failure.cause == "checkpoint"
+    assert str(broken) in failed.failure.message
+
+
+def test_an_empty_data_folder_fails_at_once_and_is_named(client: Client, tmp_path: Path) -> None:
+    job = client.submit(device="0", train=DIGITS | {"data": str(tmp_path)})
+    failed = client.wait(job.id, timeout_s=120)
+    assert (failed.state, failed.attempt) == ("failed", 1)
+    assert failed.failure is not None
+    assert failed.failure.cause == "data"
+    assert str(tmp_path) in failed.failure.message
+
+
+@pytest.mark.parametrize(
+    ("train", "field", "hint"),
+    [
+        ({"model": "resnet5o"}, "train.model", "resnet50"),
+        ({"data": "digit"}, "train.data", "digits"),
+        ({"recipe": "classify"}, "train.recipe", "classification"),
+        ({"batch": 5}, "train.batch", "4 or 6"),
+        ({"learning_rate": 1}, "train.learning_rate", "no such field"),
+    ],
+)
+def test_a_name_that_no_host_knows_is_refused_before_anything_starts(
+    client: Client, train: dict[str, object], field: str, hint: str
+) -> None:
+    with pytest.raises(RefusedError) as refused:
+        client.submit(device="0,1", train=DIGITS | train)
+    assert hint in refused.value.fields[field]
+
+
+def test_a_device_that_no_host_has_is_accepted_with_a_warning_and_a_reason(client: Client) -> None:
+    job = client.submit(device="0,9", train=DIGITS)
+    assert job.state == "queued"
+    assert "no registered host has cuda:0 and cuda:9" in job.warnings[0]
+    assert "no registered host has cuda:0 and cuda:9" in (client.get(job.id).reason or "")
+    assert client.cancel(job.id).state == "cancelled"
