@@ -64,7 +64,7 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
         payload = torch.load(path, map_location="cpu", weights_only=True)
     except MemoryError:
         raise
-    except Exception as error:  # noqa: BLE001  (an unpickler fed with garbage fails in every way there is)
+    except Exception as error:
         reason = str(error).strip().splitlines()
         raise CheckpointError(
             f"{path}: not a readable checkpoint ({type(error).__name__}: {reason[0] if reason else ''})"

@@ -2,6 +2,7 @@
 
 import errno
 import re
+import time
 import traceback
 
 import torch
@@ -19,9 +20,12 @@ _LOADER_KILLED = re.compile(r"DataLoader worker \(pid.*\) is killed by signal")
 _SHARED_MEMORY = re.compile(r"insufficient shared memory|out of shared memory", re.IGNORECASE)
 _LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
 
+_LOADER_DIES_S = 0.2
+
 
 def report_of(error: BaseException, *, rank: int) -> ErrorReport:
     """Describe what ended a rank."""
+    error = _loader_death(error) or error
     text = "".join(traceback.format_exception(error))
     report = error_report(error, cause=cause_of(error), rank=rank, traceback=text)
     if _LOADER.match(str(error)):
@@ -36,6 +40,21 @@ def cause_of(error: BaseException) -> Cause:
     """Return the cause that an exception, or one that it was raised from, stands for."""
     causes = [_own_cause(link) for link in _chain(error)]
     return next((cause for cause in causes if cause is not Cause.EXCEPTION), Cause.EXCEPTION)
+
+
+def _loader_death(error: BaseException) -> BaseException | None:
+    """Return that a loader process died, where that is what an interrupted read from it really means."""
+    if not isinstance(error, (ConnectionError, EOFError, FileNotFoundError)):
+        return None
+    deadline = time.monotonic() + _LOADER_DIES_S
+    while time.monotonic() < deadline:  # its sockets are closed a moment before it counts as dead
+        try:
+            torch._C._error_if_any_worker_fails()  # what torch's own handler calls
+        except RuntimeError as death:
+            death.__context__ = error
+            return death
+        time.sleep(0.01)
+    return None
 
 
 def _own_cause(error: BaseException) -> Cause:

@@ -70,9 +70,9 @@ def launch(
 ) -> Outcome:
     """Run what config.json says, to its end, and leave no process behind.
 
-    `watch` is called about 20 times a second while the ranks run. SIGINT and SIGTERM stop the ranks at a common step
-    with a checkpoint saved; a second one, or `grace_s` seconds, ends them at once. A directory whose run is complete is
-    left as it is; one that was interrupted continues from its last checkpoint.
+    `watch` is called about 20 times a second while the ranks run. SIGINT, SIGTERM and SIGHUP (unless it is ignored)
+    stop the ranks at a common step with a checkpoint saved; a second signal, or `grace_s` seconds, ends them at once. A
+    directory whose run is complete is left as it is; one that was interrupted continues from its last checkpoint.
 
     Call it from the main thread, or from one that lives until it returns: the ranks die with the thread (Linux).
     Raises ConfigError, before any process is started, for a configuration that cannot run or a directory in use.
@@ -257,12 +257,15 @@ def _exclusive(run_dir: RunDir) -> Iterator[None]:
 
 @contextmanager
 def _stop_signals() -> Iterator[StopRequest]:
-    """Collect SIGINT and SIGTERM instead of dying of them, and give the caller's handlers back afterwards."""
+    """Collect SIGINT, SIGTERM and SIGHUP instead of dying of them, and give the caller's handlers back afterwards."""
     stop = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield stop  # Python allows handlers in the main thread only; there the caller decides about signals
         return
-    previous = {number: signal.signal(number, stop.handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup, a closed terminal is not to end the run
+        numbers.append(signal.SIGHUP)
+    previous = {number: signal.signal(number, stop.handle) for number in numbers}
     try:
         yield stop
     finally:

@@ -1,6 +1,7 @@
 """One rank of a run, as a process: `python -m trainer.rank`, started by trainer.launch."""
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -31,7 +32,12 @@ def end_with(run_dir: "RunDir", environment: "RankEnvironment", body: Callable[[
         body()
         status = 0
     except BaseException as error:  # noqa: BLE001  (whatever ends a rank is reported, not only what we foresee)
-        status = _report(error, run_dir, environment)
+        try:
+            # torch raises out of this signal's handler when a loader process dies: not into our report, please.
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            status = _report(error, run_dir, environment)
+        except RuntimeError as loader_death:  # it was quicker
+            status = _report(loader_death, run_dir, environment)
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     os._exit(status)
