@@ -17,8 +17,9 @@ import psutil
 from benchmarks.report import Line, percentile, spread
 from rankzero.client import Client
 from rankzero.embedded import OWNER_VARIABLE, EmbeddedService
+from trainer.journal import Metrics, read_records
 from trainer.process_identity import identity
-from trainer.run_dir import Metrics, RunDir, read_records
+from trainer.run_dir import RunDir
 
 Value = TypeVar("Value")
 

@@ -8,7 +8,8 @@ from typing import Any
 from trainer.command import new_run_dir, run_in
 from trainer.environment import is_rank
 from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
-from trainer.run_dir import EpochEnd, RunDir, read_records
+from trainer.journal import EpochEnd, read_records
+from trainer.run_dir import RunDir
 from trainer.train_file import TrainFile
 
 

@@ -12,9 +12,11 @@ from typing import Any
 import torch
 from torch import nn, optim
 
+from trainer.durable_files import fsync_folder
 from trainer.errors import CheckpointError, NonFiniteLossError
+from trainer.journal import CheckpointSaved, finite_values, read_records
 from trainer.reporting import Journal, warn
-from trainer.run_dir import CheckpointSaved, RunDir, finite_values, fsync_folder, read_records
+from trainer.run_dir import RunDir
 
 FORMAT = 1
 """Changes when an older file can no longer be read."""

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from trainer.environment import RankEnvironment, is_rank
+from trainer.error_report import ErrorReport
 from trainer.errors import ConfigError, TrainingError
+from trainer.journal import finite_values
 from trainer.launch import DEFAULT_GRACE_S, Outcome, RunDirBusyError, launch, run_dir_tag
-from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir, error_report, finite_values, write_atomic
+from trainer.run_dir import EXIT_USAGE, GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
 from trainer.terminal import RunDisplay
 from trainer.train_file import TrainFile
-
-GRACE_VARIABLE = "RANKZERO_STOP_GRACE_S"
-"""Environment variable: seconds that the ranks get to stop at a common step and save."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -75,8 +74,7 @@ def _run_directory(run_dir: RunDir) -> int:
     except RunDirBusyError:
         raise  # the directory, and what it says of its error, are the other run's
     except TrainingError as error:
-        report = error_report(error, cause=error.cause, rank=None, traceback=None)
-        write_atomic(run_dir.error, report.model_dump_json(indent=2).encode())
+        ErrorReport.of(error, cause=error.cause, rank=None, traceback=None).write(run_dir.error)
         raise
     return _tell(outcome, run_dir)
 

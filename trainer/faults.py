@@ -8,8 +8,8 @@ import traceback
 import torch
 import torch.distributed as dist
 
+from trainer.error_report import ErrorReport
 from trainer.errors import Cause, TrainingError
-from trainer.run_dir import ErrorReport, error_report
 
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|can't allocate memory|cannot allocate memory|not enough memory", re.IGNORECASE
@@ -27,7 +27,7 @@ def report_of(error: BaseException, *, rank: int) -> ErrorReport:
     """Describe what ended a rank."""
     error = _loader_death(error) or error
     text = "".join(traceback.format_exception(error))
-    report = error_report(error, cause=cause_of(error), rank=rank, traceback=text)
+    report = ErrorReport.of(error, cause=cause_of(error), rank=rank, traceback=text)
     if _LOADER.match(str(error)):
         # A loader process's exception arrives with its traceback for a message; what it said itself is the last line.
         report = report.model_copy(

@@ -16,19 +16,12 @@ from pydantic import ValidationError
 
 from trainer.devices import per_rank_batch
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment, machine_defaults
+from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError
-from trainer.rank_process import EXIT_UNREPORTED, RankProcess, StartMethod, fresh_interpreter
-from trainer.run_dir import (
-    EXIT_FAILED,
-    EXIT_INTERRUPTED,
-    PARENT_PID_VARIABLE,
-    RUN_DIR_VARIABLE,
-    Completed,
-    ErrorReport,
-    RunConfig,
-    RunDir,
-    write_atomic,
-)
+from trainer.journal import Completed
+from trainer.parent_death import PARENT_PID_VARIABLE
+from trainer.rank_process import RankProcess, StartMethod, fresh_interpreter
+from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, RUN_DIR_VARIABLE, RunConfig, RunDir
 from trainer.validation import describe
 
 _POLL_S = 0.05
@@ -207,7 +200,7 @@ class _Launch:
             message = f"rank {rank} ended with exit status {status} before the run was complete"
             error = ErrorReport(cause=Cause.EXCEPTION, message=message, time=seen, rank=rank, exit_code=status)
         with suppress(OSError):  # a full disk must not hide the error: the outcome carries it to whoever started us
-            write_atomic(self.run_dir.error, error.model_dump_json(indent=2).encode())
+            error.write(self.run_dir.error)
         return Outcome(error=error)
 
     def _first_failure(self) -> ErrorReport | None:
@@ -227,7 +220,7 @@ class _Launch:
             message = f"rank {rank} was ended by {name}{hint}"
             return ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message=message, time=seen, rank=rank, signal=name)
         message = f"rank {rank} ended with exit status {status}; see {self.run_dir.log(rank)}"
-        cause = Cause.DISK_FULL if status == EXIT_UNREPORTED else Cause.EXCEPTION
+        cause = Cause.DISK_FULL if status == EXIT_DISK_FULL else Cause.EXCEPTION
         return ErrorReport(cause=cause, message=message, time=seen, rank=rank, exit_code=status)
 
     def _interruption(self, reason: str) -> ErrorReport:

@@ -18,7 +18,7 @@ import time
 from typing import NoReturn
 
 PARENT_PID_VARIABLE = "RANKZERO_PARENT_PID"
-"""Same name as in trainer.run_dir, which is not imported here because pydantic takes a while."""
+"""Environment variable with the pid whose death must end this process, set for each start by its starter."""
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _POLL_S = 0.5
 

@@ -60,18 +60,17 @@ def _report(error: BaseException, run_dir: "RunDir", environment: "RankEnvironme
     """Say in the log and in this rank's error file what ended it; return the exit status."""
     from trainer.errors import RunInterruptedError
     from trainer.faults import report_of
-    from trainer.rank_process import EXIT_UNREPORTED
-    from trainer.run_dir import EXIT_FAILED, EXIT_INTERRUPTED, write_atomic
+    from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED
 
     if isinstance(error, (RunInterruptedError, KeyboardInterrupt)):
         return EXIT_INTERRUPTED
     traceback.print_exception(error)
     report = report_of(error, rank=environment.rank)
     try:
-        write_atomic(run_dir.rank_error(environment.local_rank), report.model_dump_json(indent=2).encode())
+        report.write(run_dir.rank_error(environment.local_rank))
     except OSError as unwritten:
         traceback.print_exception(unwritten)
-        return EXIT_UNREPORTED
+        return EXIT_DISK_FULL
     return EXIT_FAILED
 
 

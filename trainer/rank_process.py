@@ -10,8 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-EXIT_UNREPORTED = 74
-"""Exit status of a rank that failed and could not write its report (EX_IOERR): no disk space is left for it."""
 _REAPED_WITHIN_S = 5.0
 """How long what a dead rank left may take to vanish; a container without an init process keeps zombies for good."""
 

@@ -5,7 +5,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, get_args
 
-from trainer.run_dir import JournalWriter, Log, Progress, RunDir, finite_values
+from trainer.journal import JournalWriter, Log, finite_values
+from trainer.run_dir import Progress, RunDir
 
 Phase = Literal["starting", "training", "evaluating", "saving", "finished"]
 assert get_args(Phase) == get_args(Progress.model_fields["phase"].annotation)
@@ -37,7 +38,7 @@ class Journal(Protocol):
     """Where the events of a run go."""
 
     def append(self, kind: Any, *, durable: bool = False, **fields: Any) -> None:
-        """Append one record of a kind from trainer.run_dir."""
+        """Append one record of a kind from trainer.journal."""
 
 
 class SilentJournal:

@@ -7,7 +7,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from trainer.run_dir import CheckpointSaved, EpochEnd, Log, Metrics, Record, RunDir, Started, read_journal
+from trainer.journal import CheckpointSaved, EpochEnd, Log, Metrics, Record, Started, read_journal
+from trainer.run_dir import RunDir
 
 _INTERVAL_S = 0.2
 

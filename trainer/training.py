@@ -13,12 +13,13 @@ from trainer.data.loading import build_loader, on_device
 from trainer.environment import RankEnvironment
 from trainer.errors import CheckpointError, RunInterruptedError
 from trainer.evaluation import evaluate
+from trainer.journal import Completed, EpochEnd, Log, Metrics, Started
 from trainer.optimization import build_optimizer, learning_rate, set_learning_rate
 from trainer.pacing import Pace
 from trainer.process_group import ProcessGroup, device_label
 from trainer.recipes.registry import recipe_named
 from trainer.reporting import ProgressFile, metric_fields, open_journal, warn
-from trainer.run_dir import Completed, EpochEnd, Log, Metrics, RunConfig, RunDir, Started
+from trainer.run_dir import RunConfig, RunDir
 from trainer.sampling import GlobalBatchSampler, ShardSampler
 from trainer.seeds import seed_step, seed_weights
 from trainer.stopping import StopAgreement

@@ -10,8 +10,9 @@ from jobs.outcomes import conclude
 from jobs.states import Intent, State
 from jobs.store import attempts, jobs
 from jobs.tables import Placement
+from trainer.error_report import ErrorReport
 from trainer.errors import Cause, JournalError
-from trainer.run_dir import ErrorReport, RunDir
+from trainer.run_dir import RunDir
 from worker.shipping import Shipper
 
 log = structlog.get_logger()

@@ -13,7 +13,8 @@ from jobs.settings import get_settings
 from jobs.store import attempts, reports
 from jobs.tables import Placement
 from trainer.errors import JournalError
-from trainer.run_dir import CheckpointSaved, Completed, EpochEnd, Log, Metrics, Record, RunDir, Started, read_journal
+from trainer.journal import CheckpointSaved, Completed, EpochEnd, Log, Metrics, Record, Started, read_journal
+from trainer.run_dir import RunDir
 
 BATCH = 500
 """Records in one transaction: enough to catch up fast, few enough to keep a transaction short."""

@@ -32,9 +32,11 @@ from jobs.states import Intent
 from jobs.store import attempts, jobs, reports
 from jobs.store.hosts import DeviceInfo
 from jobs.tables import Checkpoint, DeviceRow, Job, Placement
+from trainer.error_report import ErrorReport
 from trainer.errors import Cause
+from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.process_identity import identity, is_alive
-from trainer.run_dir import EXIT_INTERRUPTED, PARENT_PID_VARIABLE, RUN_DIR_VARIABLE, ErrorReport, RunConfig, RunDir
+from trainer.run_dir import EXIT_INTERRUPTED, RUN_DIR_VARIABLE, RunConfig, RunDir
 from worker import ending, trainer_view
 from worker.link import Link, clock, patiently
 from worker.processes import end_run

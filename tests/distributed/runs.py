@@ -14,7 +14,8 @@ from PIL import Image
 from tests.children import start_child
 from tests.waiting import wait_until
 from trainer.config import TrainConfig
-from trainer.run_dir import RUN_DIR_VARIABLE, EpochEnd, Metrics, Record, RunConfig, RunDir, read_journal
+from trainer.journal import EpochEnd, Metrics, Record, read_records
+from trainer.run_dir import RUN_DIR_VARIABLE, RunConfig, RunDir
 
 RUN_S = 110
 """Seconds that a tiny run may take on a busy machine before the test calls it stuck."""
@@ -125,7 +126,7 @@ def wait_until_gone(run_dir: RunDir, *, timeout_s: float) -> None:
 
 
 def records(run_dir: RunDir) -> list[Record]:
-    return read_journal(run_dir.journal)[0]
+    return list(read_records(run_dir.journal))
 
 
 def metrics(*run_dirs: RunDir) -> dict[int, dict[str, float | None]]:

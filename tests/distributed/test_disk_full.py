@@ -8,7 +8,8 @@ import pytest
 
 from tests.distributed.runs import Run, prepare, processes_of, records
 from trainer.errors import Cause
-from trainer.run_dir import EXIT_FAILED, CheckpointSaved
+from trainer.journal import CheckpointSaved
+from trainer.run_dir import EXIT_FAILED
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from tests.distributed.runs import Run, draw_images, epochs, largest_difference, last_weights, metrics, prepare, records
-from trainer.run_dir import CheckpointSaved, Completed, Log, Started
+from trainer.journal import CheckpointSaved, Completed, Log, Started
 
 
 @pytest.mark.timeout(300)

@@ -19,8 +19,10 @@ from tests.distributed.runs import (
 )
 from tests.waiting import wait_until
 from trainer.data.image_folder import open_image_folder
+from trainer.error_report import ErrorReport
 from trainer.errors import Cause
-from trainer.run_dir import EXIT_FAILED, EXIT_USAGE, CheckpointSaved, Completed, ErrorReport, RunDir
+from trainer.journal import CheckpointSaved, Completed
+from trainer.run_dir import EXIT_FAILED, EXIT_USAGE, RunDir
 from trainer.seeds import sample_order
 
 LONG: dict[str, Any] = {"epochs": 50, "batch": 4}

@@ -20,7 +20,8 @@ from tests.distributed.runs import (
     wait_until_gone,
 )
 from trainer.errors import Cause
-from trainer.run_dir import EXIT_INTERRUPTED, CheckpointSaved, Completed, RunDir, Started
+from trainer.journal import CheckpointSaved, Completed, Started
+from trainer.run_dir import EXIT_INTERRUPTED, GRACE_VARIABLE, RunDir
 
 LONG: dict[str, Any] = {"epochs": 4, "batch": 4, "save_every": 4, "log_every": 1, "num_workers": 1}
 """Eleven steps in each of four epochs."""
@@ -128,7 +129,7 @@ def test_a_second_signal_ends_a_run_whose_ranks_do_not_stop(tmp_path: Path, imag
 
 
 def test_a_grace_period_ends_a_run_whose_ranks_do_not_stop(tmp_path: Path, images: Path) -> None:
-    run = Run(prepare(tmp_path / "run", data=images, **LONG), RANKZERO_STOP_GRACE_S="1")
+    run = Run(prepare(tmp_path / "run", data=images, **LONG), **{GRACE_VARIABLE: "1"})
     run.wait_for_step(1)
     run.rank_process(1).suspend()
     run.process.terminate()

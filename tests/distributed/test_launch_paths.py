@@ -12,7 +12,8 @@ import yaml
 
 from tests.distributed.runs import RUN_S, TINY, records
 from tests.waiting import wait_until
-from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, Completed, RunDir
+from trainer.journal import Completed
+from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
 
 
 def start(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -7,7 +7,8 @@ from jobs.states import State
 from tests.servers import PostgresServer, ValkeyServer
 from tests.service import Service
 from tests.waiting import wait_until
-from trainer.run_dir import Metrics, RunDir, read_records
+from trainer.journal import Metrics, read_records
+from trainer.run_dir import RunDir
 
 
 def journal_steps(service: Service, job_id: int) -> list[int]:

@@ -13,8 +13,10 @@ from jobs.store import attempts, jobs
 from jobs.tables import Placement
 from tests.integration.store.conftest import Service
 from tests.integration.store.test_reports import write_run
+from trainer.error_report import ErrorReport
 from trainer.errors import Cause
-from trainer.run_dir import ErrorReport, JournalWriter, Log, RunDir
+from trainer.journal import JournalWriter, Log
+from trainer.run_dir import RunDir
 from worker import ending
 
 REPORT = ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message="the trainer was ended by SIGKILL", time=datetime.now(UTC))

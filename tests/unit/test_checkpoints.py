@@ -11,7 +11,8 @@ from torch import nn, optim
 from trainer.checkpoints import Checkpoint, CheckpointFolder, load_checkpoint, restore
 from trainer.config import TrainConfig
 from trainer.errors import CheckpointError, NonFiniteLossError
-from trainer.run_dir import CheckpointSaved, JournalWriter, RunConfig, RunDir, read_journal
+from trainer.journal import CheckpointSaved, JournalWriter, read_journal
+from trainer.run_dir import RunConfig, RunDir
 
 
 @pytest.fixture

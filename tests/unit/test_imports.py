@@ -22,7 +22,10 @@ FORBIDDEN = {
         ("trainer/added.py", f"import {package}") for package in ("api", "jobs", "migrations", "rankzero", "worker")
     ],
     "torch-free": [
-        *[(f"trainer/{name}.py", "import torch") for name in ("config", "devices", "errors", "run_dir")],
+        *[
+            (f"trainer/{name}.py", "import torch")
+            for name in ("config", "devices", "error_report", "errors", "journal", "run_dir")
+        ],
         ("trainer/config.py", "from torchvision import models"),
         ("trainer/errors.py", "from trainer import heavy"),  # torch behind a module of ours
     ],

@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from trainer.config import TrainConfig
+from trainer.durable_files import write_atomic
 from trainer.errors import JournalError
-from trainer.run_dir import (
+from trainer.journal import (
     CheckpointSaved,
     Completed,
     JournalWriter,
     Log,
     Metrics,
-    Progress,
-    RunConfig,
-    RunDir,
     finite_values,
+    read_backwards,
     read_journal,
-    write_atomic,
+    read_records,
 )
+from trainer.run_dir import Progress, RunConfig, RunDir
 
 
 @pytest.fixture
@@ -97,9 +97,54 @@ def test_a_damaged_journal_is_an_error_that_says_where(run_dir: RunDir, line: by
     with run_dir.journal.open("ab") as file:
         file.write(line)
     with pytest.raises(JournalError, match=f"byte {end}"):
-        read_journal(run_dir.journal)
-    with pytest.raises(JournalError):
+        run_dir.completed()
+    with pytest.raises(JournalError, match=f"byte {end}"):
         JournalWriter(run_dir.journal)
+    assert run_dir.journal.stat().st_size == end + len(line), "what is damaged is left for people to look at"
+
+
+def test_what_lies_before_the_damage_is_read_and_the_damage_reported_after_it(run_dir: RunDir) -> None:
+    write_logs(run_dir, "one", "two")
+    end = run_dir.journal.stat().st_size
+    with run_dir.journal.open("ab") as file:
+        file.write(b"garbage\n" + run_dir.journal.read_bytes())
+    records, offset = read_journal(run_dir.journal, limit=500)
+    assert [record.message for record in records if isinstance(record, Log)] == ["one", "two"]
+    assert offset == end
+    with pytest.raises(JournalError, match=f"byte {end}"):
+        read_journal(run_dir.journal, offset, limit=500)
+    every = read_records(run_dir.journal)
+    assert [next(every).seq, next(every).seq] == [0, 1]
+    with pytest.raises(JournalError, match=f"byte {end}"):
+        next(every)
+
+
+@pytest.mark.parametrize("longest", [1, 100, 200_000])
+def test_a_journal_is_read_from_its_end_as_from_its_beginning(run_dir: RunDir, longest: int) -> None:
+    write_logs(run_dir, *("x" * (number * longest // 20) for number in range(20)))
+    forwards = list(read_records(run_dir.journal))
+    assert list(read_backwards(run_dir.journal)) == forwards[::-1]
+    with run_dir.journal.open("ab") as file:
+        file.write(b'{"torn": "' + b"y" * longest)
+    assert list(read_backwards(run_dir.journal)) == forwards[::-1]
+
+
+@pytest.mark.parametrize("content", [b"", b"torn", b"torn" * 100_000])
+def test_a_journal_without_a_complete_line_holds_no_records_from_its_end_either(
+    run_dir: RunDir, content: bytes
+) -> None:
+    run_dir.journal.write_bytes(content)
+    assert list(read_backwards(run_dir.journal)) == []
+
+
+def test_the_end_of_a_run_is_found_behind_a_line_that_is_damaged(run_dir: RunDir) -> None:
+    """The completion record is the only sign of success: damage further up must not turn it into a failure."""
+    journal = JournalWriter(run_dir.journal)
+    journal.append(Log, message="spoilt by a bad block")
+    journal.append(Completed, durable=True, step=1, epoch=1, values={}, best_checkpoint="checkpoints/step-00000001.pt")
+    journal.close()
+    run_dir.journal.write_bytes(run_dir.journal.read_bytes().replace(b"spoilt", b"\x00\xff\x00", 1))
+    assert run_dir.completed() is not None
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import pytest
         "trainer.api",
         "trainer.config",
         "trainer.devices",
+        "trainer.journal",
         "trainer.launch",
         "trainer.parent_death",
         "trainer.rank",

@@ -13,7 +13,8 @@ from jobs.states import Intent, Outcome
 from jobs.store import attempts, reports
 from jobs.tables import Placement
 from tests.integration.store.conftest import Service
-from trainer.run_dir import JournalWriter, Log, Metrics, RunDir
+from trainer.journal import JournalWriter, Log, Metrics
+from trainer.run_dir import RunDir
 from worker.shipping import Shipper
 
 AT = datetime(2024, 5, 1, tzinfo=UTC)

@@ -12,7 +12,8 @@ from jobs.store import attempts, reports
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
 from jobs.tables import Checkpoint, LogChunk, Metric, Placement
 from tests.integration.store.conftest import Service
-from trainer.run_dir import CheckpointSaved, Completed, EpochEnd, JournalWriter, Log, Metrics, RunDir, Started
+from trainer.journal import CheckpointSaved, Completed, EpochEnd, JournalWriter, Log, Metrics, Started
+from trainer.run_dir import RunDir
 from worker.shipping import Shipper
 
 AT = datetime(2024, 5, 1, 12, 30, tzinfo=UTC)

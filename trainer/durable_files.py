@@ -1,0 +1,29 @@
+"""Files on disk for good: replaced as a whole, and there after a power cut."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Replace a file so that a reader, or a crash at any instant, sees the old content or the new, never a mix."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        fsync_folder(path.parent)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make a rename or a new name in `folder` survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

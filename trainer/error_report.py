@@ -1,0 +1,54 @@
+"""The error report: why a run, or one rank of it, failed, as error.json and ranks/N.error.json hold it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+
+from trainer.durable_files import write_atomic
+from trainer.errors import Cause
+
+
+class ErrorReport(BaseModel):
+    """Why a run, or one rank of it, failed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    cause: Cause
+    message: str
+    """One line for people."""
+    time: AwareDatetime
+    rank: int | None = None
+    """Global rank that failed first; None where no rank was at fault."""
+    exception: str | None = None
+    """Qualified name of the exception's type."""
+    traceback: str | None = None
+    signal: str | None = None
+    """Name of the signal that ended the rank, such as SIGKILL."""
+    exit_code: int | None = None
+
+    @classmethod
+    def of(cls, error: BaseException, *, cause: Cause, rank: int | None, traceback: str | None) -> Self:
+        """Describe an exception."""
+        kind = type(error)
+        return cls(
+            cause=cause,
+            message=f"{kind.__name__}: {error}".strip().splitlines()[0][:2000],
+            time=datetime.now(UTC),
+            rank=rank,
+            exception=f"{kind.__module__}.{kind.__qualname__}",
+            traceback=traceback,
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Self | None:
+        """Read an error file, or return None where there is none."""
+        try:
+            return cls.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def write(self, path: Path) -> None:
+        """Write an error file, whole or not at all. Raises OSError."""
+        write_atomic(path, self.model_dump_json(indent=2).encode())

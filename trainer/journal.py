@@ -1,0 +1,237 @@
+"""The journal: rank 0's append-only events, one JSON object a line, their writer and their readers."""
+
+import errno
+import math
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from trainer.errors import JournalError
+
+_PORTION = 500
+"""Records held at a time by who reads all of a journal."""
+_BLOCK_BYTES = 64 * 1024
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    seq: int = Field(ge=0)
+    """Place in the journal, from 0, without a gap."""
+    time: AwareDatetime
+
+
+class Started(_Record):
+    """The ranks are up and the first step is next."""
+
+    kind: Literal["started"] = "started"
+    world_size: int
+    devices: tuple[str, ...]
+    batch_per_rank: int
+    """Samples of each full global batch that one rank takes."""
+    epochs: int
+    steps_per_epoch: int
+    total_steps: int
+    parameters: int
+    """Number of trainable parameters."""
+    resumed_step: int | None = None
+    """Global step of the checkpoint that the run continues from."""
+
+
+class Metrics(_Record):
+    """Values measured after a global step."""
+
+    kind: Literal["metrics"] = "metrics"
+    step: int = Field(ge=0)
+    """Optimizer steps taken so far, over all attempts."""
+    epoch: int = Field(ge=1)
+    """The epoch the step belongs to, from 1."""
+    values: dict[str, float | None]
+    """Value by metric name; null where it is not finite."""
+    nonfinite: dict[str, Literal["nan", "inf", "-inf"]] = {}
+    """What each null of `values` was."""
+
+
+class CheckpointSaved(_Record):
+    """A checkpoint is committed to disk; from here on it may be resumed from."""
+
+    kind: Literal["checkpoint"] = "checkpoint"
+    step: int = Field(ge=0)
+    epoch: int = Field(ge=0)
+    """Epochs completed at this point."""
+    path: str
+    """Relative to the run directory."""
+    sha256: str
+    size_bytes: int
+    best: bool
+    """Its validation metric is the best so far."""
+    values: dict[str, float | None] = {}
+    """Validation values at this point, empty inside an epoch."""
+    removed: tuple[str, ...] = ()
+    """Paths of earlier checkpoints that are deleted once this record is written."""
+
+
+class Log(_Record):
+    """Something the user should know that is no number."""
+
+    kind: Literal["log"] = "log"
+    level: Literal["info", "warning", "error"] = "info"
+    message: str
+
+
+class EpochEnd(_Record):
+    """An epoch is done and evaluated."""
+
+    kind: Literal["epoch"] = "epoch"
+    epoch: int = Field(ge=1)
+    step: int
+    seconds: float
+    """Wall time of the epoch, evaluation included."""
+    values: dict[str, float | None]
+    nonfinite: dict[str, Literal["nan", "inf", "-inf"]] = {}
+
+
+class Completed(_Record):
+    """The completion record: the only sign of success. Written before the process group is torn down."""
+
+    kind: Literal["completed"] = "completed"
+    step: int
+    epoch: int
+    values: dict[str, float | None]
+    """Final validation values."""
+    best_checkpoint: str
+    """Relative to the run directory."""
+
+
+Record = Annotated[
+    Started | Metrics | CheckpointSaved | Log | EpochEnd | Completed,
+    Field(discriminator="kind"),
+]
+_RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+
+
+class JournalWriter:
+    """Appends records to a journal; one writer at a time, rank 0 of the placement.
+
+    Opening an existing journal continues it: a torn last line (a power cut in the middle of a write) is cut off. Raises
+    JournalError where a line of it is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._seq = end = 0
+        for portion, after in _portions(path):
+            self._seq, end = self._seq + len(portion), after
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.ftruncate(self._file, end)
+
+    def append(self, kind: type[_Record], *, durable: bool = False, **fields: Any) -> None:
+        """Append one record; `durable` waits until it is on disk. Raises OSError where it cannot be written whole."""
+        record = kind(seq=self._seq, time=datetime.now(UTC), **fields)
+        line = record.model_dump_json().encode() + b"\n"
+        before = os.fstat(self._file).st_size
+        written = os.write(self._file, line)
+        if written != len(line):  # a full disk can take a part: the journal must not keep half a line before the next
+            os.ftruncate(self._file, before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "journal.jsonl")
+        if durable:
+            os.fsync(self._file)
+        self._seq += 1
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def read_journal(path: Path, offset: int = 0, *, limit: int | None = None) -> tuple[list[Record], int]:
+    """Return the complete records from byte `offset` on (at most `limit`), and the offset after the last of them.
+
+    A line without its newline is still being written: it stays for the next call. A missing file holds no records.
+    A complete line that is no record ends the list; raises JournalError for it where it is the first, so what lies
+    before the damage is read by one call and the damage reported by the next.
+    """
+    records: list[Record] = []
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return records, offset
+    with file:
+        file.seek(offset)
+        for line in file:
+            if not line.endswith(b"\n") or (limit is not None and len(records) >= limit):
+                break
+            try:
+                records.append(_record(line, path, offset))
+            except JournalError:
+                if not records:
+                    raise
+                break
+            offset += len(line)
+    return records, offset
+
+
+def read_records(path: Path) -> Iterator[Record]:
+    """Yield every complete record of a journal, holding few at a time. Raises JournalError at a line that is none."""
+    for portion, _ in _portions(path):
+        yield from portion
+
+
+def read_backwards(path: Path) -> Iterator[Record]:
+    """Yield the complete records from the last to the first: who looks for the newest reads the end only.
+
+    Raises JournalError on reaching a line that is no record.
+    """
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        for offset, line in _lines_backwards(file):
+            yield _record(line, path, offset)
+
+
+def _lines_backwards(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield each complete line and its offset, from the last to the first."""
+    begin = file.seek(0, os.SEEK_END)
+    rest, torn = b"", True  # the end of a line that begins further up; what follows the last newline is torn
+    while begin > 0:
+        size = min(_BLOCK_BYTES, begin)
+        begin = file.seek(begin - size)
+        rest, *lines = (file.read(size) + rest).split(b"\n")
+        if torn and lines:
+            lines.pop()
+            torn = False
+        offset = begin + len(rest) + 1 + sum(len(line) + 1 for line in lines)
+        for line in reversed(lines):
+            offset -= len(line) + 1
+            yield offset, line
+    if not torn:
+        yield 0, rest
+
+
+def _portions(path: Path) -> Iterator[tuple[list[Record], int]]:
+    """Yield a few records at a time, and the offset after them."""
+    offset = 0
+    while True:
+        records, offset = read_journal(path, offset, limit=_PORTION)
+        if not records:
+            return
+        yield records, offset
+
+
+def _record(line: bytes, path: Path, offset: int) -> Record:
+    try:
+        return _RECORD.validate_json(line)
+    except ValidationError as error:
+        raise JournalError(f"{path}: the line at byte {offset} is no journal record: {error}") from error
+
+
+def finite_values(values: dict[str, float]) -> tuple[dict[str, float | None], dict[str, Any]]:
+    """Split metric values into strict-JSON values and the kinds of those that are not finite."""
+    kinds = {name: _kind(value) for name, value in values.items() if not math.isfinite(value)}
+    return {name: None if name in kinds else value for name, value in values.items()}, kinds
+
+
+def _kind(value: float) -> str:
+    if math.isnan(value):
+        return "nan"
+    return "inf" if value > 0 else "-inf"
