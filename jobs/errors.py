@@ -31,5 +31,13 @@ class IllegalTransitionError(JobError):
     """A state change outside TRANSITIONS: an invariant of ours is broken, nothing was written."""
 
 
+class HostNameTakenError(JobError):
+    """Another worker that is alive has this host's name: two under one name would end each other's runs."""
+
+
+class OffsetsMovedError(JobError):
+    """More of a placement's files is shipped than the writer knew: its last answer was lost. Nothing was written."""
+
+
 class StaleAttemptError(JobError):
     """The writer's attempt has ended or was never the holder: nothing was written, and the writer must stop."""

@@ -45,6 +45,8 @@ class WaitingJob:
     priority: int
     device: str | DeviceCount
     world_size: int
+    reason: str | None = None
+    """What it waited for when it was last planned."""
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,12 @@ def plan_once(session: Session) -> list[Launch]:
     waiting = jobs.waiting(session)
     if not waiting:
         return []
+    reasons = {job.id: job.reason for job in waiting}
     launches = []
     for decision in planner.plan(waiting, hosts.planner_view(session, now(session))):
         if isinstance(decision, planner.Wait):
-            jobs.set_reason(session, decision.job_id, decision.reason)
+            if decision.reason != reasons[decision.job_id]:
+                jobs.set_reason(session, decision.job_id, decision.reason)
             continue
         placement = attempts.start(session, decision)
         if placement is not None:

@@ -36,7 +36,8 @@ class Settings(BaseSettings):
     stop_grace_s: float = Field(default=5, gt=0)
     """Seconds that ranks get to stop by themselves before they are killed, when a job is cancelled."""
     checkpoint_grace_s: float = Field(default=30, gt=0)
-    """Seconds that ranks get to save a checkpoint when a job is paused or its host cut off."""
+    """Seconds that ranks get to save a checkpoint when a job is paused, its host shut down, or cut off; for the last at
+    most a quarter of `lease_s`."""
     cpu_slots: int | None = Field(default=None, ge=0, le=4096)
     """CPU ranks this host runs at once; None takes the number of cores."""
     simulated_devices: int = Field(default=0, ge=0, le=1024)
@@ -59,6 +60,8 @@ class Settings(BaseSettings):
     def model_post_init(self, _context: object) -> None:
         if self.heartbeat_s * 3 > self.lease_s:
             raise ValueError(f"heartbeat_s: {self.heartbeat_s} must be at most a third of lease_s ({self.lease_s})")
+        if self.tick_s * 2 > self.host_timeout_s:
+            raise ValueError(f"tick_s: {self.tick_s} must be at most half of host_timeout_s ({self.host_timeout_s})")
 
 
 @cache

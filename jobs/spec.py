@@ -116,6 +116,22 @@ class JobSpec(_Frozen):
         return ranks
 
 
+def requested_devices(stored: dict[str, Any]) -> tuple[str | DeviceCount, int]:
+    """Return the device request and the world_size of a stored spec, without validating all the rest of it.
+
+    Raises ValueError for one that this version cannot read.
+    """
+    try:
+        device = stored["device"]
+        request = device if isinstance(device, str) else DeviceCount.model_validate(device)
+        ranks = _world_size(request, stored["nproc_per_node"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no {error}") from error
+    if ranks is None:
+        raise ValueError(f"device {device!r} does not fit nproc_per_node")
+    return request, ranks
+
+
 def _world_size(device: str | DeviceCount, nproc_per_node: int | None) -> int | None:
     """Number of ranks, or None where device and nproc_per_node contradict each other (reported on its own)."""
     if isinstance(device, DeviceCount):

@@ -104,7 +104,7 @@ class Attempt(Base):
     started_at: Mapped[datetime | None]
     ended_at: Mapped[datetime | None]
     world_size: Mapped[int]
-    resumed_step: Mapped[int | None]
+    resumed_step: Mapped[int | None] = mapped_column(BigInteger)
     """Global step of the checkpoint it continued from."""
 
 
@@ -116,6 +116,8 @@ class Host(Base):
     name: Mapped[str] = mapped_column(primary_key=True)
     registered_at: Mapped[datetime]
     heartbeat_at: Mapped[datetime]
+    worker: Mapped[str]
+    """Identity of the one worker process that has this name."""
     run_root: Mapped[str] = mapped_column(Text)
     catalog: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """What its trainer can run; None until it has said so."""
@@ -125,12 +127,22 @@ class DeviceRow(Base):
     """A device of a host: a CUDA device (real or simulated), `mps`, or a CPU slot."""
 
     __tablename__ = "devices"
-    __table_args__ = (UniqueConstraint("host_name", "name"),)
+    __table_args__ = (
+        UniqueConstraint("host_name", "uuid"),
+        Index(
+            "uq_devices_present_name",
+            "host_name",
+            "name",
+            unique=True,
+            sqlite_where=text("present"),
+            postgresql_where=text("present"),
+        ),
+    )
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     host_name: Mapped[str] = mapped_column(ForeignKey("hosts.name"))
     name: Mapped[str] = mapped_column(String(32))
-    """`cuda:N` in the worker's own view, `mps`, or `cpu:N` for a slot."""
+    """`cuda:N` in the worker's own view, `mps`, or `cpu:N` for a slot. A real GPU keeps its row under a new name."""
     kind: Mapped[str] = mapped_column(String(8))
     uuid: Mapped[str | None]
     """The driver's name for the physical device, whatever its index."""

@@ -37,6 +37,7 @@ def make_celery(broker_url: str) -> Celery:
         task_default_queue=PLAN_QUEUE,
         task_create_missing_queues=True,
         broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # a worker that gave up on its broker would end, and its tick with it
         worker_hijack_root_logger=False,
         # A wake-up is worth a second of waiting, no more: the tick does the same work.
         broker_transport_options={"socket_connect_timeout": 1, "socket_timeout": 5, "max_retries": 0},

@@ -19,8 +19,7 @@ from jobs.store import attempts, hosts, jobs, reports
 from jobs.tables import Attempt, Checkpoint, Job, JobEvent, Metric, Placement
 from tests.children import start_child
 from tests.waiting import wait_until
-from trainer.run_dir import RUN_DIR_VARIABLE
-from worker.processes import SUPERVISOR_VARIABLE, run_dirs_in_use
+from worker.processes import MarkedProcess, marked_processes
 
 DIGITS = {
     "recipe": "classification",
@@ -62,10 +61,9 @@ class Service:
         for worker in self._workers:
             worker.kill()
             worker.wait()
-        for pids in (*self._ours(SUPERVISOR_VARIABLE).values(), *self._ours(RUN_DIR_VARIABLE).values()):
-            for pid in pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        for process in self.processes():
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
         self.database.dispose()
 
     def start_worker(self, host_name: str = "alpha", **settings: object) -> "subprocess.Popen[bytes]":
@@ -167,7 +165,13 @@ class Service:
 
     def rank_pids(self, job_id: int) -> list[int]:
         """Every live process of the job's newest attempt: the launcher, the ranks and their children."""
-        return run_dirs_in_use().get(self.placement(job_id).run_dir, [])
+        run_dir = self.placement(job_id).run_dir
+        return [process.pid for process in marked_processes() if process.run_dir == run_dir]
+
+    def processes(self) -> list[MarkedProcess]:
+        """Every live process of a run of this service, its supervisors included."""
+        root = str(self.folder)
+        return [each for each in marked_processes() if (each.run_dir or each.supervisor_of or "").startswith(root)]
 
     def story(self, job_id: int) -> str:
         """What happened to a job, for the message of a failed test."""
@@ -186,9 +190,9 @@ class Service:
             assert all(attempt.ended_at is not None for attempt in self.attempts(job_id))
         self._assert_leases_never_overlapped()
         wait_until(
-            lambda: not self._ours(RUN_DIR_VARIABLE) and not self._ours(SUPERVISOR_VARIABLE),
+            lambda: not self.processes(),
             timeout_s=10,
-            what=lambda: f"all processes to be gone: {self._ours(RUN_DIR_VARIABLE)} {self._ours(SUPERVISOR_VARIABLE)}",
+            what=lambda: f"all processes to be gone: {self.processes()}",
         )
 
     def _assert_leases_never_overlapped(self) -> None:
@@ -201,9 +205,6 @@ class Service:
         for place, leases in by_device.items():
             for earlier, later in pairwise(leases):
                 assert earlier.released_at <= later.acquired_at, f"two leases on {place} at once"
-
-    def _ours(self, variable: str) -> dict[str, list[int]]:
-        return {path: pids for path, pids in run_dirs_in_use(variable).items() if path.startswith(str(self.folder))}
 
     def _heartbeat(self, host_name: str) -> object:
         with self.database.session_scope(read_only=True) as session:

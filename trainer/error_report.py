@@ -1,5 +1,6 @@
 """The error report: why a run, or one rank of it, failed, as error.json and ranks/N.error.json hold it."""
 
+import signal
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -52,3 +53,11 @@ class ErrorReport(BaseModel):
     def write(self, path: Path) -> None:
         """Write an error file, whole or not at all. Raises OSError."""
         write_atomic(path, self.model_dump_json(indent=2).encode())
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal for people."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"  # a real-time signal has no name

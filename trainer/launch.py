@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ from pydantic import ValidationError
 
 from trainer.devices import per_rank_batch
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment, machine_defaults
-from trainer.error_report import ErrorReport
-from trainer.errors import Cause, ConfigError
+from trainer.error_report import ErrorReport, signal_name
+from trainer.errors import Cause, ConfigError, os_error_cause
 from trainer.journal import Completed
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.rank_process import RankProcess, StartMethod, fresh_interpreter
@@ -41,17 +42,21 @@ class RunDirBusyError(ConfigError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: with a completion record, or with an error that is also in error.json."""
+    """How a run ended: with a completion record, or with an error that is also in error.json, should there be room."""
 
     completed: Completed | None = None
     error: ErrorReport | None = None
+    disk_is_full: bool = False
+    """There was no room for error.json."""
 
     @property
     def exit_status(self) -> int:
         if self.completed is not None:
             return 0
         assert self.error is not None
-        return EXIT_INTERRUPTED if self.error.cause is Cause.INTERRUPTED else EXIT_FAILED
+        if self.error.cause is Cause.INTERRUPTED:
+            return EXIT_INTERRUPTED
+        return EXIT_DISK_FULL if self.disk_is_full or self.error.cause is Cause.DISK_FULL else EXIT_FAILED
 
 
 def launch(
@@ -68,18 +73,24 @@ def launch(
     directory whose run is complete is left as it is; one that was interrupted continues from its last checkpoint.
 
     Call it from the main thread, or from one that lives until it returns: the ranks die with the thread (Linux).
-    Raises ConfigError, before any process is started, for a configuration that cannot run or a directory in use.
+    An OSError of the launcher's own is the run's error, as one of a rank is. What `watch` raises beside OSError ends
+    the ranks and is raised. Raises ConfigError, before any process is started, for a configuration that cannot run or
+    a directory in use, and JournalError for a journal that is damaged.
     """
     config = _read_config(run_dir)
     per_rank_batch(config.train.batch, len(config.devices))
     with _exclusive(run_dir):
         if completed := run_dir.completed():
             return Outcome(completed=completed)
-        for folder in (run_dir.ranks, run_dir.checkpoints):
-            folder.mkdir(exist_ok=True)
-        _forget_failure(run_dir, len(config.devices))
-        with _stop_signals() as stop:
-            return _Launch(run_dir, config, stop, grace_s, watch).run(start)
+        try:
+            for folder in (run_dir.ranks, run_dir.checkpoints):
+                folder.mkdir(exist_ok=True)
+            _forget_failure(run_dir, len(config.devices))
+            with _stop_signals() as stop:
+                return _Launch(run_dir, config, stop, grace_s, watch).run(start)
+        except OSError as error:
+            text = "".join(traceback.format_exception(error))
+            return _failed(run_dir, ErrorReport.of(error, cause=os_error_cause(error), rank=None, traceback=text))
 
 
 def _read_config(run_dir: RunDir) -> RunConfig:
@@ -199,9 +210,7 @@ class _Launch:
             rank, (status, seen) = min(self.ended.items(), key=lambda item: item[1][1])
             message = f"rank {rank} ended with exit status {status} before the run was complete"
             error = ErrorReport(cause=Cause.EXCEPTION, message=message, time=seen, rank=rank, exit_code=status)
-        with suppress(OSError):  # a full disk must not hide the error: the outcome carries it to whoever started us
-            error.write(self.run_dir.error)
-        return Outcome(error=error)
+        return _failed(self.run_dir, error)
 
     def _first_failure(self) -> ErrorReport | None:
         """Return the report of the rank at fault: the first by time; one that merely lost its peers, last."""
@@ -215,12 +224,15 @@ class _Launch:
         if status in (0, EXIT_INTERRUPTED):
             return None
         if status < 0:
-            name = _signal_name(-status)
+            name = signal_name(-status)
             hint = " (by hand, or by the kernel because memory ran out)" if name == "SIGKILL" else ""
             message = f"rank {rank} was ended by {name}{hint}"
             return ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message=message, time=seen, rank=rank, signal=name)
-        message = f"rank {rank} ended with exit status {status}; see {self.run_dir.log(rank)}"
-        cause = Cause.DISK_FULL if status == EXIT_DISK_FULL else Cause.EXCEPTION
+        if status == EXIT_DISK_FULL:
+            cause, why = Cause.DISK_FULL, "no space was left on the disk, not even to say more"
+        else:
+            cause, why = Cause.EXCEPTION, f"see {self.run_dir.log(rank)}"
+        message = f"rank {rank} ended with exit status {status}: {why}"
         return ErrorReport(cause=cause, message=message, time=seen, rank=rank, exit_code=status)
 
     def _interruption(self, reason: str) -> ErrorReport:
@@ -266,15 +278,17 @@ def _stop_signals() -> Iterator[StopRequest]:
             signal.signal(number, handler)
 
 
+def _failed(run_dir: RunDir, error: ErrorReport) -> Outcome:
+    """Write error.json. A disk that is full must not hide the error: the outcome carries it to whoever started us."""
+    try:
+        error.write(run_dir.error)
+    except OSError as unwritten:
+        return Outcome(error=error, disk_is_full=os_error_cause(unwritten) is Cause.DISK_FULL)
+    return Outcome(error=error)
+
+
 def _forget_failure(run_dir: RunDir, ranks: int) -> None:
     """Remove what an earlier, interrupted run in this directory said about its end."""
     for path in (run_dir.error, *(run_dir.rank_error(rank) for rank in range(ranks))):
         with suppress(FileNotFoundError):
             path.unlink()
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"  # a real-time signal has no name

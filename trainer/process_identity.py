@@ -22,8 +22,22 @@ def is_alive(whom: str) -> bool:
         return False
 
 
+def is_local(whom: str) -> bool:
+    """Whether the process of this identity is, or was, one that this process can see: of this boot and PID namespace.
+
+    Nothing can be said of any other: containers number their processes each on their own.
+    """
+    return whom.partition("@")[2] == (_boot_and_namespace() if sys.platform == "linux" else "")
+
+
+def _boot_and_namespace() -> str:
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    namespace = Path("/proc/self/ns/pid").readlink().name.removeprefix("pid:").strip("[]")
+    return f"{boot_id}/{namespace}"
+
+
 def _from_proc(pid: int) -> str:
-    """Ticks since boot, with the boot's own id: unlike a wall time it stays the same when the clock is set."""
+    """Ticks since boot, and which boot: unlike a wall time it stays the same when the clock is set."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError) as error:
@@ -31,8 +45,7 @@ def _from_proc(pid: int) -> str:
     state, start_ticks = fields[0], fields[19]
     if state in "ZX":
         raise ProcessLookupError(pid)
-    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{pid}:{start_ticks}@{boot_id}"
+    return f"{pid}:{start_ticks}@{_boot_and_namespace()}"
 
 
 def _from_ps(pid: int) -> str:

@@ -10,8 +10,8 @@ from worker import app as application
 
 def main() -> None:
     """Run until SIGTERM or SIGINT; running jobs go on without it."""
-    configure_logs()
     try:
+        configure_logs()
         worker = application.Worker()
     except ValueError as error:
         sys.exit(f"rankzero worker: {error}")

@@ -17,18 +17,14 @@ from jobs.errors import StaleAttemptError
 from jobs.settings import Settings
 from jobs.store import attempts
 from jobs.tables import Placement
-from trainer.process_identity import identity, is_alive
-from trainer.run_dir import RUN_DIR_VARIABLE
-from worker import ending
-from worker.processes import (
-    SUPERVISOR_VARIABLE,
-    end_run,
-    run_dirs_in_use,
-    signal_process,
-)
+from trainer.process_identity import identity, is_alive, is_local
+from worker import ending, failure_reports
+from worker.processes import SUPERVISOR_VARIABLE, end_run, kill_all, marked_processes, signal_process
 
 LEAVE_S = 5
 """Seconds that a supervisor gets to leave by itself after it has ended its attempt."""
+LOOK_FOR_STRAYS_S = 10
+"""Seconds between two looks at all processes of the host, where nothing is to be started."""
 
 log = structlog.get_logger()
 
@@ -40,6 +36,9 @@ class Care:
         self._database = database
         self._settings = settings
         self._turn = threading.Lock()
+        self._looked_for_strays_at = float("-inf")
+        self._supervisors: dict[int, str] = {}
+        """Identity of the supervisor of each claimed placement, as of the last round."""
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         """Supervisors that this worker started, by placement; those of a worker before it are known by identity."""
 
@@ -48,10 +47,11 @@ class Care:
         with self._turn:
             with self._database.session_scope(read_only=True) as session:
                 placements = attempts.open_placements(session, self._settings.host_name)
-            self._end_strays()
+            self._supervisors = {each.id: each.supervisor for each in placements if each.supervisor is not None}
+            in_use = self._end_strays(at_once=any(each.claimed_at is None for each in placements))
             for placement in placements:
                 try:
-                    self._look_after(placement)
+                    self._look_after(placement, in_use)
                 except SQLAlchemyError:
                     raise
                 except Exception:  # one run directory that cannot be made or read must not cost the others their care
@@ -59,33 +59,40 @@ class Care:
             self._reap_children({placement.id for placement in placements})
 
     def stop_supervisors(self, *, timeout_s: float) -> None:
-        """Ask every supervisor of this host to stop, with a checkpoint, and wait for it: the embedded service ends."""
+        """Ask every supervisor of this host to stop, with a checkpoint, and wait for it. Needs no database."""
         with self._turn:
-            with self._database.session_scope(read_only=True) as session:
-                placements = attempts.open_placements(session, self._settings.host_name)
-            owners = [placement.supervisor for placement in placements if placement.supervisor is not None]
+            supervisors = set(self._supervisors.values())
             for child in self._started.values():
                 with suppress(ProcessLookupError):
-                    owners.append(identity(child.pid))
-            for owner in owners:
-                signal_process(owner, signal.SIGTERM)
+                    supervisors.add(identity(child.pid))
+            for supervisor in supervisors:
+                signal_process(supervisor, signal.SIGTERM)
             deadline = time.monotonic() + timeout_s
-            while any(map(is_alive, owners)) and time.monotonic() < deadline:
+            while any(map(is_alive, supervisors)) and time.monotonic() < deadline:
                 time.sleep(0.1)
 
-    def _look_after(self, placement: Placement) -> None:
+    def _look_after(self, placement: Placement, in_use: set[str]) -> None:
         if placement.claimed_at is None:
-            self._start_or_give_up(placement)
-        elif placement.supervisor is not None and not is_alive(placement.supervisor):
+            self._start_or_give_up(placement, in_use)
+            return
+        assert placement.supervisor is not None, "a claim names its supervisor"
+        # Of one in another container nothing can be said: its lease decides.
+        if is_local(placement.supervisor) and not is_alive(placement.supervisor):
             self._rescue(placement, "its supervisor died")
 
-    def _start_or_give_up(self, placement: Placement) -> None:
+    def _start_or_give_up(self, placement: Placement, in_use: set[str]) -> None:
+        if still_used := in_use & set(placement.devices):
+            log.error("devices_not_free", job_id=placement.job_id, devices=sorted(still_used))
+            return
         child = self._started.get(placement.id)
         if child is None:
-            self._started[placement.id] = self._start_supervisor(placement)
+            try:
+                self._started[placement.id] = self._start_supervisor(placement)
+            except OSError as error:
+                self._give_up(placement, f"its supervisor could not be started: {error}")
         elif child.poll() is not None:
             tail = _tail(Path(placement.run_dir) / "supervisor.log")
-            self._rescue(placement, f"its supervisor exited with status {child.returncode} before its claim: {tail}")
+            self._give_up(placement, f"its supervisor exited with status {child.returncode} before its claim: {tail}")
 
     def _start_supervisor(self, placement: Placement) -> "subprocess.Popen[bytes]":
         """Start a supervisor that outlives this worker. It claims the placement itself: of two, one leaves."""
@@ -103,31 +110,55 @@ class Care:
         log.info("supervisor_started", job_id=placement.job_id, attempt=placement.attempt, pid=child.pid)
         return child
 
+    def _give_up(self, placement: Placement, why: str) -> None:
+        """End a placement that no supervisor has claimed, by claiming it: a late supervisor then finds it taken."""
+        me = identity(os.getpid())
+        with self._database.session_scope() as session:
+            try:
+                placement = attempts.claim(session, placement.id, me)
+            except StaleAttemptError as error:
+                log.info("claimed_meanwhile", reason=str(error))
+                return
+        self._rescue(placement, why)
+
     def _rescue(self, placement: Placement, why: str) -> None:
         """End a placement whose supervisor is gone: first prove its ranks dead, then ship, then free its devices."""
+        with self._database.session_scope(read_only=True) as session:
+            current = attempts.get_placement(session, placement.id)
+        if current.supervisor != placement.supervisor or current.ended_at is not None:
+            return  # claimed or ended since this round read it
         if not end_run(placement.run_dir):
             return  # the next round tries again; meanwhile the devices stay leased
         try:
-            with self._database.session_scope(read_only=True) as session:
-                current = attempts.get_placement(session, placement.id)
-            if current.supervisor != placement.supervisor or current.ended_at is not None:
-                return  # claimed or ended since this round read it
-            ending.finish(self._database, current, ending.lost(why))
+            ending.finish(self._database, current, failure_reports.lost(why))
         except StaleAttemptError as error:
             log.info("ended_by_others", reason=str(error))
 
-    def _end_strays(self) -> None:
+    def _end_strays(self, *, at_once: bool) -> set[str]:
         """Kill what still runs here for attempts that have ended, such as the ranks of a supervisor that was stopped.
 
-        It comes before every start: a device that is leased anew is free of its last user.
+        It comes before every start (`at_once`), so that a device that is leased anew is free of its last user. Returns
+        the names of the devices whose last user cannot be killed.
         """
-        for variable, idle_s in ((SUPERVISOR_VARIABLE, LEAVE_S), (RUN_DIR_VARIABLE, 0)):
-            in_use = run_dirs_in_use(variable)
-            with self._database.session_scope(read_only=True) as session:
-                ended = attempts.ended_run_dirs(session, self._settings.host_name, list(in_use), for_s=idle_s)
-            for run_dir in ended:
-                log.warning("stray_processes", run_dir=run_dir, pids=in_use[run_dir])
-                end_run(run_dir, variable=variable)
+        if not at_once and time.monotonic() - self._looked_for_strays_at < LOOK_FOR_STRAYS_S:
+            return set()
+        self._looked_for_strays_at = time.monotonic()
+        marked = marked_processes()
+        supervised = [process.supervisor_of for process in marked if process.supervisor_of is not None]
+        runs = [process.run_dir for process in marked if process.run_dir is not None]
+        with self._database.session_scope(read_only=True) as session:
+            host_name = self._settings.host_name
+            left = attempts.ended_placements(session, host_name, run_dirs=supervised, for_s=LEAVE_S)
+            ended = attempts.ended_placements(session, host_name, run_dirs=runs, for_s=0)
+        # The supervisors first: one that wakes up now would start what is about to be ended.
+        stray = {placement.run_dir for placement in left}
+        kill_all(process.pid for process in marked if process.supervisor_of in stray)
+        in_use: set[str] = set()
+        for placement in ended:
+            log.warning("stray_processes", run_dir=placement.run_dir)
+            if not end_run(placement.run_dir):
+                in_use |= set(placement.devices)
+        return in_use
 
     def _reap_children(self, open_ids: set[int]) -> None:
         """Collect the exit status of supervisors that are done, so that no zombie is left."""

@@ -1,6 +1,5 @@
 """The end of a placement: what its files say happened, and the transaction that ends its attempt."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 import structlog
@@ -13,6 +12,7 @@ from jobs.tables import Placement
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, JournalError
 from trainer.run_dir import RunDir
+from worker import failure_reports
 from worker.shipping import Shipper
 
 log = structlog.get_logger()
@@ -26,18 +26,23 @@ def finish(database: Database, placement: Placement, report: ErrorReport, *, spe
     """
     with database.session_scope(read_only=True) as session:
         current = attempts.get_placement(session, placement.id)  # how far its files are shipped by now
-    Shipper(database, current).ship(final=True)
     run_dir = RunDir(Path(placement.run_dir))
-    completed = _is_completed(run_dir)
-    failure = None if completed else _reported(run_dir) or report
+    try:
+        Shipper(database, current).ship(final=True)
+        completed = _is_completed(run_dir)
+        failure = None if completed else _reported(run_dir) or report
+    except OSError as error:
+        # Whatever it says cannot be read, now or ever: an attempt that never ends would hold its devices for good.
+        log.error("run_dir_unreadable", run_dir=placement.run_dir, error=str(error))
+        completed, failure = False, failure_reports.lost(f"its run directory cannot be read: {error}")
     with database.session_scope() as session:
         intent = Intent(jobs.get(session, placement.job_id).intent)
         outcome = conclude(completed=completed, cause=failure.cause if failure else Cause.LOST, intent=intent)
         state = attempts.end(
             session,
-            placement.job_id,
-            placement.attempt,
-            outcome,
+            job_id=placement.job_id,
+            attempt=placement.attempt,
+            outcome=outcome,
             failure=failure.model_dump(mode="json") if failure else None,
             spends_retry=spends_retry,
         )
@@ -49,17 +54,12 @@ def finish(database: Database, placement: Placement, report: ErrorReport, *, spe
     return state
 
 
-def lost(message: str) -> ErrorReport:
-    """The report of a run whose supervisor or ranks went away without a word."""
-    return ErrorReport(cause=Cause.LOST, message=message, time=datetime.now(UTC))
-
-
 def _reported(run_dir: RunDir) -> ErrorReport | None:
-    """What the run says of its failure; a file that cannot be read must not keep the attempt from ending."""
+    """What the run says of its failure; a damaged file must not keep the attempt from ending."""
     try:
         return run_dir.read_error()
-    except (OSError, ValueError) as error:
-        log.warning("error_file_unreadable", run_dir=str(run_dir.path), error=str(error))
+    except ValueError as error:
+        log.warning("error_file_damaged", run_dir=str(run_dir.path), error=str(error))
         return None
 
 

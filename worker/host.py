@@ -45,8 +45,7 @@ def read_catalog() -> dict[str, object] | None:
         stderr = getattr(error, "stderr", None) or b""
         log.error("catalog_unknown", error=str(error), stderr=stderr.decode(errors="replace")[-2000:])
         return None
-    assert isinstance(catalog, dict)
-    return catalog
+    return catalog if isinstance(catalog, dict) else {}  # refused where it is published, with what is wrong
 
 
 def _visible_gpus() -> list[DeviceInfo]:
@@ -55,14 +54,21 @@ def _visible_gpus() -> list[DeviceInfo]:
         pynvml.nvmlInit()
     except pynvml.NVMLError:
         return []
+    gpus = []
     try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
-        gpus = [_describe(handle) for handle in handles]
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            try:
+                gpus.append(_describe(pynvml.nvmlDeviceGetHandleByIndex(index)))
+            except pynvml.NVMLError as error:  # one that fell off the bus must not cost the host the others
+                log.error("gpu_unusable", index=index, error=str(error))
+                gpus.append(DeviceInfo(name="", kind="unusable"))
     finally:
         pynvml.nvmlShutdown()
     chosen = visible(gpus, os.environ.get("CUDA_VISIBLE_DEVICES"))
     return [
-        DeviceInfo(f"cuda:{index}", "cuda", gpu.uuid, gpu.model, gpu.memory_bytes) for index, gpu in enumerate(chosen)
+        DeviceInfo(f"cuda:{index}", "cuda", uuid=gpu.uuid, model=gpu.model, memory_bytes=gpu.memory_bytes)
+        for index, gpu in enumerate(chosen)
+        if gpu.kind == "cuda"
     ]
 
 
@@ -85,12 +91,16 @@ def visible(gpus: list[DeviceInfo], mask: str | None) -> list[DeviceInfo]:
 
 
 def _describe(handle: object) -> DeviceInfo:
+    try:
+        memory_bytes = int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except pynvml.NVMLError:
+        memory_bytes = None  # a GPU that shares the host's memory has none of its own
     return DeviceInfo(
         name="",
         kind="cuda",
         uuid=_text(pynvml.nvmlDeviceGetUUID(handle)),
         model=_text(pynvml.nvmlDeviceGetName(handle)),
-        memory_bytes=int(pynvml.nvmlDeviceGetMemoryInfo(handle).total),
+        memory_bytes=memory_bytes,
     )
 
 

@@ -4,7 +4,6 @@ All talk with the database happens here, so that one that hangs never keeps the 
 nor from ending them in time.
 """
 
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from jobs.settings import get_settings
 from jobs.states import Intent
 from jobs.store import attempts
 from jobs.tables import Placement
+from worker.clock import clock
 from worker.shipping import Shipper
 
 log = structlog.get_logger()
@@ -30,13 +30,11 @@ POLL_S = 0.5
 """Seconds between two looks at the files and the intent."""
 
 
-def clock() -> float:
-    """Seconds on a clock that nobody sets and that runs on while the machine sleeps, as the lease does."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
-
-
 def patiently(database: Database, work: Callable[[Session], Result], *, until: float) -> Result:
-    """Do `work` in one transaction, again and again while the database is away, but not past `until` on `clock`."""
+    """Do `work` in one transaction, again and again while the database is away, but not past `until` on `clock`.
+
+    It may be done twice: a commit whose answer was lost is done again.
+    """
     while True:
         try:
             with database.session_scope() as session:
@@ -74,18 +72,28 @@ class Link(threading.Thread):
                     renewed_at = clock()
                 else:
                     self._read_intent()
-                self._shipper.ship()
+                self._ship()
             except StaleAttemptError as error:
                 log.warning("fenced", reason=str(error))
                 self.fenced = True
                 return
             except SQLAlchemyError as error:
                 log.warning("database_away", error=str(error).splitlines()[0])
+            except Exception:  # a defect of ours must not let the lease of a healthy run lapse
+                log.exception("link_round_failed")
 
     def stop(self) -> None:
         """Stop, after the round that is under way."""
         self._stopping.set()
         self.join()
+
+    def _ship(self) -> None:
+        """Ship for at most a heartbeat: a long backlog must not keep the lease from being renewed."""
+        until = clock() + get_settings().heartbeat_s
+        try:
+            self._shipper.ship(until=until)
+        except OSError as error:  # the run directory cannot be read now; the lease is not its business
+            log.warning("run_dir_unreadable", error=str(error))
 
     def _renew(self) -> None:
         sent_at = clock()  # before the transaction: the lease counts from a moment on the database's side after this

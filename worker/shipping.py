@@ -1,6 +1,9 @@
 """Shipping: a placement's journal and logs on their way from the run directory into the database, each once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -9,12 +12,14 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.orm import Session
 
 from jobs.database import Database
+from jobs.errors import OffsetsMovedError
 from jobs.settings import get_settings
 from jobs.store import attempts, reports
 from jobs.tables import Placement
 from trainer.errors import JournalError
 from trainer.journal import CheckpointSaved, Completed, EpochEnd, Log, Metrics, Record, Started, read_journal
 from trainer.run_dir import RunDir
+from worker.clock import clock
 
 BATCH = 500
 """Records in one transaction: enough to catch up fast, few enough to keep a transaction short."""
@@ -30,68 +35,70 @@ class Shipper:
         self._database = database
         self._placement = placement
         self._run_dir = RunDir(Path(placement.run_dir))
-        self._journal_offset = placement.journal_offset
-        self._log_offsets = {int(rank): int(offset) for rank, offset in placement.log_offsets.items()}
-        self._journal_damaged = False
+        self._shipped = attempts.shipped_of(placement)
+        """What the database has, as far as its answers reached us; it is compared with the truth at each write."""
+        self._is_journal_damaged = False
 
-    def ship(self, *, final: bool = False) -> None:
-        """Ship all that is there; with `final` also a last line of output that has no newline.
+    def ship(self, *, final: bool = False, until: float = float("inf")) -> None:
+        """Ship all that is there, but begin no batch after `until` on the link's clock.
 
-        Raises StaleAttemptError once the attempt has ended, and SQLAlchemy's errors while the database is away: then
-        nothing is lost, the next call begins at the same place.
+        `final` also takes a last line of output that has no newline. Raises StaleAttemptError once the attempt has
+        ended, OSError for files that cannot be read, and SQLAlchemy's errors while the database is away: then nothing
+        is lost, the next call begins at the same place.
         """
-        while self._ship_journal():
-            pass
-        while self._ship_logs(final=final):
-            pass
+        for step in (self._ship_journal, partial(self._ship_logs, final=final)):
+            while clock() < until and self._step(step):
+                pass
+
+    def _step(self, step: Callable[[], bool]) -> bool:
+        """Do one step; False when there was nothing to ship."""
+        try:
+            return step()
+        except OffsetsMovedError as error:
+            log.info("answer_was_lost", reason=str(error))
+            with self._database.session_scope(read_only=True) as session:
+                self._shipped = attempts.shipped_of(attempts.get_placement(session, self._placement.id))
+            return True
 
     def _ship_journal(self) -> bool:
-        """Ship one batch of records; False when there are no more."""
-        if self._journal_damaged:
+        if self._is_journal_damaged:
             return False
         try:
-            records, end = read_journal(self._run_dir.journal, self._journal_offset, limit=BATCH)
+            records, end = read_journal(self._run_dir.journal, self._shipped.journal_offset, limit=BATCH)
         except JournalError as error:
-            self._journal_damaged = True
+            self._is_journal_damaged = True
             with self._database.session_scope() as session:
-                attempts.advance(session, self._placement)
-                attempts.note(session, self._placement, "log", {"level": "error", "message": str(error)[:2000]})
+                self._note_error(session, str(error))
             return False
         if not records:
             return False
+        to = replace(self._shipped, journal_offset=end)
         try:
-            self._write(records, end)
+            with self._advancing(to) as session:
+                store_records(session, self._placement, records)
         except (OperationalError, InterfaceError):
             raise
         except DBAPIError as error:
             log.error("records_refused", run_dir=self._placement.run_dir, error=str(error))
-            self._write_one_by_one(records, end)
-        self._journal_offset = end
+            with self._advancing(to) as session:
+                self._store_one_by_one(session, records)
         return True
 
-    def _write(self, records: Sequence[Record], end: int) -> None:
-        with self._database.session_scope() as session:
-            attempts.advance(session, self._placement, journal=(self._journal_offset, end))
-            store_records(session, self._placement, records)
-
-    def _write_one_by_one(self, records: Sequence[Record], end: int) -> None:
+    def _store_one_by_one(self, session: Session, records: Sequence[Record]) -> None:
         """The database refuses the value of some record: keep the others, and say which is missing."""
-        with self._database.session_scope() as session:
-            attempts.advance(session, self._placement, journal=(self._journal_offset, end))
-            for record in records:
-                try:
-                    with session.begin_nested():
-                        store_records(session, self._placement, [record])
-                        session.flush()
-                except (OperationalError, InterfaceError):
-                    raise
-                except DBAPIError as error:
-                    message = f"journal record {record.seq} ({record.kind}) was refused: {error.orig}"
-                    attempts.note(session, self._placement, "log", {"level": "error", "message": message[:2000]})
+        for record in records:
+            try:
+                with session.begin_nested():
+                    store_records(session, self._placement, [record])
+                    session.flush()
+            except (OperationalError, InterfaceError):
+                raise
+            except DBAPIError as error:
+                self._note_error(session, f"journal record {record.seq} ({record.kind}) was refused: {error.orig}")
 
     def _ship_logs(self, *, final: bool) -> bool:
         pieces = []
-        offsets = dict(self._log_offsets)
+        offsets = dict(self._shipped.log_offsets)
         for rank in range(len(self._placement.devices)):
             start = offsets.get(rank, 0)
             raw = _read_piece(self._run_dir.log(rank), start, final=final)
@@ -105,12 +112,20 @@ class Shipper:
             offsets[rank] = start + len(raw)
         if not pieces:
             return False
-        with self._database.session_scope() as session:
-            by_rank = {str(rank): offset for rank, offset in offsets.items()}
-            attempts.advance(session, self._placement, log_offsets=by_rank)
+        with self._advancing(replace(self._shipped, log_offsets=offsets)) as session:
             reports.add_logs(session, self._placement, pieces)
-        self._log_offsets = offsets
         return True
+
+    @contextmanager
+    def _advancing(self, to: attempts.Shipped) -> Iterator[Session]:
+        """A transaction that moves what is shipped on together with the rows that are written in it."""
+        with self._database.session_scope() as session:
+            attempts.advance(session, self._placement, shipped=self._shipped, to=to)
+            yield session
+        self._shipped = to
+
+    def _note_error(self, session: Session, message: str) -> None:
+        attempts.note(session, self._placement, "log", {"level": "error", "message": message[:2000]})
 
 
 def store_records(session: Session, placement: Placement, records: Sequence[Record]) -> None:

@@ -7,69 +7,77 @@ and its host's worker ends the placement. When it is cut off from the database, 
 runs out, so that whoever gets the devices next gets them free.
 """
 
-import errno
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import partial
-from hashlib import file_digest
 from pathlib import Path
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
 from jobs.database import Database, get_database
 from jobs.errors import StaleAttemptError
 from jobs.logs import configure_logs
-from jobs.settings import Settings, get_settings
-from jobs.spec import JobSpec
+from jobs.settings import get_settings
 from jobs.states import Intent
-from jobs.store import attempts, jobs, reports
-from jobs.store.hosts import DeviceInfo
-from jobs.tables import Checkpoint, DeviceRow, Job, Placement
+from jobs.store import attempts
+from jobs.tables import Placement
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.process_identity import identity, is_alive
-from trainer.run_dir import EXIT_INTERRUPTED, RUN_DIR_VARIABLE, RunConfig, RunDir
-from worker import ending, trainer_view
-from worker.link import Link, clock, patiently
-from worker.processes import end_run
+from trainer.run_dir import GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
+from worker import ending, failure_reports
+from worker.clock import clock
+from worker.link import Link, patiently
+from worker.preparation import prepare
+from worker.processes import adopt_orphans, end_run
 
 WATCH_S = 0.1
 """Seconds between two looks at the trainer."""
+SECRETS = ("RANKZERO_DATABASE_URL", "RANKZERO_BROKER_URL")
+"""Variables that the trainer, which runs the user's code, has no use for."""
 
 log = structlog.get_logger()
+
+
+class StopRequest:
+    """Whether whoever shuts this host down has asked this process to stop."""
+
+    def __init__(self) -> None:
+        self.is_made = False
+        signal.signal(signal.SIGTERM, self._make)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def _make(self, _number: int, _frame: object) -> None:
+        self.is_made = True
 
 
 class Supervisor:
     """Runs one claimed placement."""
 
-    def __init__(self, database: Database, placement: Placement, *, lease_until: float) -> None:
-        self._settings: Settings = get_settings()
+    def __init__(self, database: Database, placement: Placement, stop: StopRequest, *, lease_until: float) -> None:
+        self._settings = get_settings()
         self._database = database
         self._placement = placement
+        self._stop = stop
         self._run_dir = RunDir(Path(placement.run_dir))
         self._link = Link(database, placement, lease_until=lease_until)
-        self._asked_to_stop = False
+        self._cut_off_grace_s = min(self._settings.checkpoint_grace_s, self._settings.lease_s / 4)
         self._stopped_on_request = False
         """The ranks were told to stop by the user, or by whoever shuts this host down: no fault, so no retry spent."""
-        signal.signal(signal.SIGTERM, self._on_sigterm)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def run(self) -> None:
         """Train, prove the end, and tell the database."""
         self._link.start()
         try:
-            report = self._watch(self._start_trainer())
+            report = self._train()
         except OSError as error:
-            report = _start_report(error)
-        while not end_run(self._placement.run_dir):
+            report = failure_reports.not_started(error)
+        while not end_run(self._placement.run_dir, with_descendants=True):
             log.error("devices_still_held", devices=self._placement.devices)
         if self._is_orphaned():
             return
@@ -77,91 +85,75 @@ class Supervisor:
         if not self._link.fenced:
             self._finish(report)
 
-    def _start_trainer(self) -> "subprocess.Popen[bytes]":
-        """Write config.json and start the trainer, from this thread: the ranks' parent-death signal watches it."""
-        config, environment = self._prepare()
+    def _train(self) -> ErrorReport:
+        """Run the trainer to its end; return why it stopped, should its files not say."""
+        config, environment = prepare(
+            self._database,
+            self._placement,
+            until=self._link.lease_until,
+            is_stopped=lambda: self._link.fenced or self._must_stop() is not None,
+        )
+        if stop_for := self._must_stop():
+            return self._note_stop(stop_for[0])
         self._run_dir.create(config)
+        return self._watch(self._start_trainer(environment))
+
+    def _start_trainer(self, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+        """Start the trainer, from this thread: the ranks' parent-death signal watches it."""
         run_dir = self._placement.run_dir
-        environment |= {RUN_DIR_VARIABLE: run_dir, PARENT_PID_VARIABLE: str(os.getpid())}
+        inherited = {name: value for name, value in os.environ.items() if name not in SECRETS}
+        own = {
+            RUN_DIR_VARIABLE: run_dir,
+            PARENT_PID_VARIABLE: str(os.getpid()),
+            GRACE_VARIABLE: str(self._settings.checkpoint_grace_s),
+        }
         with (self._run_dir.path / "trainer.log").open("ab") as output:
             return subprocess.Popen(
                 [sys.executable, "-m", "trainer", run_dir],
-                env=os.environ | environment,
+                env=inherited | environment | own,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
             )
 
-    def _prepare(self) -> tuple[RunConfig, dict[str, str]]:
-        def read(session: Session) -> tuple[Job, Sequence[DeviceRow], Sequence[Checkpoint]]:
-            job = jobs.get(session, self._placement.job_id)
-            return job, attempts.device_rows(session, self._placement), reports.resumable(session, job.id)
-
-        job, rows, checkpoints = patiently(self._database, read, until=self._link.lease_until)
-        devices = [DeviceInfo(row.name, row.kind, row.uuid, row.model, row.memory_bytes, row.simulated) for row in rows]
-        config = RunConfig(
-            train=JobSpec.model_validate(job.spec).train,
-            devices=trainer_view.device_names(devices),
-            simulated=any(device.simulated for device in devices),
-            resume=self._first_intact(checkpoints),
-            job_id=job.id,
-            attempt=self._placement.attempt,
-        )
-        return config, trainer_view.environment(devices)
-
-    def _first_intact(self, checkpoints: Sequence[Checkpoint]) -> Path | None:
-        """The furthest checkpoint of earlier attempts that is here and whole, by its hash."""
-        for checkpoint in checkpoints:
-            path = Path(checkpoint.path)
-            try:
-                with path.open("rb") as file:
-                    if file_digest(file, "sha256").hexdigest() == checkpoint.sha256:
-                        return path
-                problem = "its content does not match its hash"
-            except OSError as error:
-                problem = f"it cannot be read here: {error.strerror}"
-            message = f"checkpoint {path} of step {checkpoint.step} is passed over: {problem}"
-            log.warning("checkpoint_passed_over", message=message)
-            note = partial(
-                attempts.note, placement=self._placement, kind="log", detail={"level": "warning", "message": message}
-            )
-            patiently(self._database, note, until=self._link.lease_until)
-        return None
-
     def _watch(self, trainer: "subprocess.Popen[bytes]") -> ErrorReport:
-        """Wait for the trainer to end, and end it when it must; return why it stopped, should its files not say."""
-        grace = min(self._settings.checkpoint_grace_s, self._settings.lease_s / 4)
-        margin = self._settings.lease_s / 10 + grace
-        kill_at: float | None = None
+        """Wait for the trainer to end, and end it when it must."""
+        kill_at = float("inf")
         reason: ErrorReport | None = None
         while trainer.poll() is None:
-            stop_for = self._must_stop(margin)
             if self._link.fenced or self._is_orphaned():
                 trainer.kill()
-                return ending.lost("its attempt was ended by others")
-            if kill_at is None and stop_for is not None:
-                reason, seconds = stop_for
-                self._stopped_on_request = reason.cause is Cause.INTERRUPTED
-                trainer.terminate()
-                kill_at = clock() + min(seconds, grace)
-            if kill_at is not None and clock() > kill_at:
+                return failure_reports.lost("its attempt was ended by others")
+            if (stop_for := self._must_stop()) is not None:
+                if reason is None:
+                    reason = self._note_stop(stop_for[0])
+                    trainer.terminate()
+                    kill_at = clock() + stop_for[1]
+                elif stop_for[0].message != reason.message:  # such as a cancel while a pause is being saved
+                    reason = self._note_stop(stop_for[0])
+                    kill_at = min(kill_at, clock() + stop_for[1])
+            if clock() > kill_at:
                 trainer.kill()
             time.sleep(WATCH_S)
-        return reason or _exit_report(trainer.returncode)
+        return reason or failure_reports.exited(trainer.returncode)
 
-    def _must_stop(self, margin: float) -> tuple[ErrorReport, float] | None:
+    def _must_stop(self) -> tuple[ErrorReport, float] | None:
         """Why the ranks must stop now, and for how many seconds they may save; None while they may go on."""
         settings = self._settings
-        if clock() > self._link.lease_until - margin:
-            return ending.lost("its supervisor was cut off from the database"), settings.checkpoint_grace_s
+        if clock() > self._link.lease_until - settings.lease_s / 10 - self._cut_off_grace_s:
+            return failure_reports.lost("its supervisor was cut off from the database"), self._cut_off_grace_s
         if self._link.intent is Intent.CANCEL:
-            return _interrupted("cancelled"), settings.stop_grace_s
+            return failure_reports.interrupted("cancelled"), settings.stop_grace_s
         if self._link.intent is Intent.PAUSE:
-            return _interrupted("paused"), settings.checkpoint_grace_s
-        if self._asked_to_stop:
-            return _interrupted("its host is going down"), settings.checkpoint_grace_s
+            return failure_reports.interrupted("paused"), settings.checkpoint_grace_s
+        if self._stop.is_made:
+            return failure_reports.interrupted("its host is going down"), settings.checkpoint_grace_s
         return None
+
+    def _note_stop(self, reason: ErrorReport) -> ErrorReport:
+        self._stopped_on_request = reason.cause is Cause.INTERRUPTED
+        return reason
 
     def _is_orphaned(self) -> bool:
         """Whether the embedded service that this is a part of has gone."""
@@ -181,43 +173,12 @@ class Supervisor:
                 log.warning("database_away", error=str(error).splitlines()[0])
                 time.sleep(1)
 
-    def _on_sigterm(self, _number: int, _frame: object) -> None:
-        self._asked_to_stop = True
-
-
-def _start_report(error: OSError) -> ErrorReport:
-    """What to say of a trainer that could not even be started."""
-    cause = Cause.DISK_FULL if error.errno == errno.ENOSPC else Cause.EXCEPTION
-    return ErrorReport(cause=cause, message=f"the run could not be started: {error}", time=datetime.now(UTC))
-
-
-def _exit_report(returncode: int) -> ErrorReport:
-    """What the trainer's exit status alone tells."""
-    if returncode == EXIT_INTERRUPTED:
-        return _interrupted("the run was interrupted")
-    if returncode < 0:
-        name = signal.Signals(-returncode).name
-        return ErrorReport(
-            cause=Cause.KILLED_BY_SIGNAL,
-            message=f"the trainer was ended by {name}",
-            signal=name,
-            time=datetime.now(UTC),
-        )
-    return ErrorReport(
-        cause=Cause.EXCEPTION,
-        message=f"the trainer exited with status {returncode} and without a completion record; see trainer.log",
-        exit_code=returncode,
-        time=datetime.now(UTC),
-    )
-
-
-def _interrupted(message: str) -> ErrorReport:
-    return ErrorReport(cause=Cause.INTERRUPTED, message=message, time=datetime.now(UTC))
-
 
 def main(placement_id: int) -> None:
     """Own one placement from start to end; leave at once if it has an owner or has ended."""
+    stop = StopRequest()  # first: a stop that comes now must not kill what is about to hold devices
     configure_logs()
+    adopt_orphans()
     structlog.contextvars.bind_contextvars(placement_id=placement_id)
     database = get_database()
     sent_at = clock()
@@ -229,7 +190,7 @@ def main(placement_id: int) -> None:
         log.info("not_ours", reason=str(error))
         return
     structlog.contextvars.bind_contextvars(job_id=placement.job_id, attempt=placement.attempt)
-    Supervisor(database, placement, lease_until=sent_at + lease_s).run()
+    Supervisor(database, placement, stop, lease_until=sent_at + lease_s).run()
 
 
 if __name__ == "__main__":

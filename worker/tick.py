@@ -1,43 +1,46 @@
 """The tick: a worker's periodic sweep, which does all that a lost wake-up would have done."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from jobs import wakeups
 from jobs.database import Database
+from jobs.errors import HostNameTakenError
 from jobs.planning import plan_once
 from jobs.settings import Settings
-from jobs.store import attempts, hosts
+from jobs.store import attempts
 from trainer.process_identity import is_alive
 from worker.care import Care
+from worker.clock import clock
+from worker.registration import Registration
 
 log = structlog.get_logger()
 
 
 class Tick(threading.Thread):
-    """Registers the host, then sweeps every `tick_s` until stopped."""
+    """Sweeps every `tick_s` until stopped, once this worker has its host's name."""
 
     def __init__(
         self,
         database: Database,
         settings: Settings,
+        registration: Registration,
         care: Care,
         *,
-        devices: Sequence[hosts.DeviceInfo],
         on_orphaned: Callable[[], None],
     ) -> None:
         super().__init__(name="tick", daemon=True)
         self._database = database
         self._settings = settings
+        self._registration = registration
         self._care = care
-        self._devices = devices
         self._on_orphaned = on_orphaned
+        self._in_touch_since = float("inf")
+        """Time on `clock` from which on the database has answered every step."""
         self._stopping = threading.Event()
-        self.registered = threading.Event()
-        """Set once the database knows of this host."""
 
     def run(self) -> None:
         """Sweep until stopped; a step that fails is tried again with the next sweep."""
@@ -45,7 +48,7 @@ class Tick(threading.Thread):
             if self._settings.owner is not None and not is_alive(self._settings.owner):
                 self._on_orphaned()
                 return
-            if self._attempt(self._beat if self.registered.is_set() else self._register):
+            if self._attempt(self._registration.keep):
                 # Own placements come before leases: what their files say is worth more than that time ran out.
                 for step in (self._care.round, self._expire, self.plan, self._care.round):
                     self._attempt(step)
@@ -70,26 +73,25 @@ class Tick(threading.Thread):
         try:
             step()
         except SQLAlchemyError as error:
+            self._in_touch_since = float("inf")
             log.warning("database_away", step=step.__name__, error=str(error).splitlines()[0])
+            return False
+        except HostNameTakenError as error:
+            log.error("host_name_taken", reason=str(error))
             return False
         except Exception:  # a defect of ours, told in the log with its traceback
             log.exception("step_failed", step=step.__name__)
             return False
+        self._in_touch_since = min(self._in_touch_since, clock())
         return True
 
-    def _register(self) -> None:
-        settings = self._settings
-        with self._database.session_scope() as session:
-            hosts.register(session, settings.host_name, run_root=str(settings.run_root), devices=self._devices)
-        self.registered.set()
-        log.info("registered", host=settings.host_name, devices=len(self._devices))
-
-    def _beat(self) -> None:
-        with self._database.session_scope() as session:
-            hosts.beat(session, self._settings.host_name)
-
     def _expire(self) -> None:
-        with self._database.session_scope() as session:
-            lost = attempts.expire(session)
-        for job_id, attempt in lost:
-            log.warning("lease_expired", job_id=job_id, attempt=attempt)
+        """End what nobody renews; not right after an outage, when those who do are only just finding their way back."""
+        if clock() - self._in_touch_since < 2 * self._settings.heartbeat_s:
+            return
+        with self._database.session_scope(read_only=True) as session:
+            expired = attempts.expired(session)
+        for job_id, attempt in expired:
+            with self._database.session_scope() as session:
+                if attempts.expire(session, job_id=job_id, attempt=attempt):
+                    log.warning("lease_expired", job_id=job_id, attempt=attempt)

@@ -7,15 +7,15 @@ Every function that writes for an attempt checks first, in the same transaction,
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import PurePath
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
 
 from jobs.database import now
-from jobs.errors import StaleAttemptError
+from jobs.errors import OffsetsMovedError, StaleAttemptError
 from jobs.planner import Start
 from jobs.settings import get_settings
 from jobs.states import Intent, Outcome, State
@@ -31,6 +31,15 @@ class Renewal:
     intent: Intent
     lease_s: float
     """How long the leases hold from the moment the heartbeat was sent, at least."""
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """How much of a placement's files the database has, in bytes."""
+
+    journal_offset: int
+    log_offsets: dict[int, int]
+    """By rank."""
 
 
 def start(session: Session, decision: Start) -> Placement | None:
@@ -81,17 +90,17 @@ def open_placements(session: Session, host_name: str) -> Sequence[Placement]:
 
 
 def claim(session: Session, placement_id: int, supervisor: str) -> Placement:
-    """Make `supervisor` the one owner of a placement. Raises StaleAttemptError if it has one or has ended."""
+    """Make `supervisor` the one owner of a placement; claiming it again changes nothing, since an answer may be lost.
+
+    Raises StaleAttemptError if it has another owner or has ended.
+    """
     placement = get_placement(session, placement_id)
     # The attempt first, as `end` does: transactions that lock in the same order never deadlock.
-    fence(session, placement.job_id, placement.attempt)
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
     at = now(session)
-    statement = (
-        update(Placement)
-        .where(Placement.id == placement_id, Placement.claimed_at.is_(None), Placement.ended_at.is_(None))
-        .values(claimed_at=at, heartbeat_at=at, supervisor=supervisor)
-    )
-    if not changed(session, statement):
+    free = or_(Placement.claimed_at.is_(None), Placement.supervisor == supervisor)
+    statement = update(Placement).where(Placement.id == placement_id, free, Placement.ended_at.is_(None))
+    if not changed(session, statement.values(claimed_at=at, heartbeat_at=at, supervisor=supervisor)):
         raise StaleAttemptError(f"placement {placement_id} is taken or has ended")
     placement = get_placement(session, placement_id)
     renew(session, placement)
@@ -104,7 +113,7 @@ def renew(session: Session, placement: Placement) -> Renewal:
     Raises StaleAttemptError once the attempt has ended.
     """
     at = now(session)
-    fence(session, placement.job_id, placement.attempt)
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
     lease_s = get_settings().lease_s
     changed(
         session,
@@ -127,41 +136,39 @@ def read_intent(session: Session, placement: Placement) -> Intent:
     return Intent(intent)
 
 
-def ended_run_dirs(session: Session, host_name: str, run_dirs: Sequence[str], *, for_s: float) -> Sequence[str]:
-    """Return those of `run_dirs` whose placement on this host ended at least `for_s` seconds ago."""
+def ended_placements(session: Session, host_name: str, *, run_dirs: Sequence[str], for_s: float) -> Sequence[Placement]:
+    """Return the placements of this host, of those in `run_dirs`, that ended at least `for_s` seconds ago."""
     if not run_dirs:
         return []
     before = now(session) - timedelta(seconds=for_s)
-    query = select(Placement.run_dir).where(Placement.host_name == host_name, Placement.ended_at <= before)
+    query = select(Placement).where(Placement.host_name == host_name, Placement.ended_at <= before)
     return session.scalars(query.where(Placement.run_dir.in_(run_dirs))).all()
 
 
-def advance(
-    session: Session,
-    placement: Placement,
-    *,
-    journal: tuple[int, int] | None = None,
-    log_offsets: dict[str, int] | None = None,
-) -> None:
+def advance(session: Session, placement: Placement, *, shipped: Shipped, to: Shipped) -> None:
     """Record how far the placement's files are shipped; the rows they hold go into the same transaction.
 
-    `journal` is (offset before, offset after). Raises StaleAttemptError once the attempt has ended, or when somebody
-    else has shipped meanwhile.
+    Raises OffsetsMovedError, with what the database has, where that is not `shipped`, and StaleAttemptError once the
+    attempt has ended.
     """
-    fence(session, placement.job_id, placement.attempt)
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
+    current = shipped_of(get_placement(session, placement.id))
+    if current != shipped:
+        raise OffsetsMovedError(f"placement {placement.id}: {current} is shipped, not {shipped}")
+    offsets = {str(rank): offset for rank, offset in to.log_offsets.items()}
     statement = update(Placement).where(Placement.id == placement.id)
-    if journal is not None:
-        before, after = journal
-        if not changed(session, statement.where(Placement.journal_offset == before).values(journal_offset=after)):
-            raise StaleAttemptError(f"placement {placement.id}: its journal was shipped past byte {before} by another")
-    if log_offsets is not None:
-        changed(session, statement.values(log_offsets=log_offsets))
+    changed(session, statement.values(journal_offset=to.journal_offset, log_offsets=offsets))
+
+
+def shipped_of(placement: Placement) -> Shipped:
+    """Return how far the placement's files are shipped, by the row as it was read."""
+    return Shipped(placement.journal_offset, {int(rank): int(at) for rank, at in placement.log_offsets.items()})
 
 
 def set_running(session: Session, placement: Placement, *, resumed_step: int | None) -> None:
     """The ranks are up: the job is running."""
     at = now(session)
-    fence(session, placement.job_id, placement.attempt)
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
     changed(
         session,
         update(Attempt)
@@ -175,7 +182,7 @@ def set_running(session: Session, placement: Placement, *, resumed_step: int | N
 
 def set_progress(session: Session, placement: Placement, progress: dict[str, Any]) -> None:
     """Merge `progress`, and its `values` into those known, into how far the job is."""
-    fence(session, placement.job_id, placement.attempt)
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
     job = session.get_one(Job, placement.job_id, populate_existing=True)
     known = job.progress or {}
     merged = known | progress | {"values": known.get("values", {}) | progress.get("values", {})}
@@ -184,10 +191,10 @@ def set_progress(session: Session, placement: Placement, progress: dict[str, Any
 
 def end(
     session: Session,
+    *,
     job_id: int,
     attempt: int,
     outcome: Outcome,
-    *,
     failure: dict[str, Any] | None = None,
     spends_retry: bool = True,
 ) -> State:
@@ -222,24 +229,33 @@ def end(
     return State(job.state)
 
 
-def expire(session: Session) -> list[tuple[int, int]]:
-    """End every attempt whose leases have run out as lost; return (job_id, attempt) of each."""
-    at = now(session)
+def expired(session: Session) -> Sequence[tuple[int, int]]:
+    """Return (job_id, attempt) of every attempt whose leases have run out, for `expire`."""
     query = (
         select(Lease.job_id, Lease.attempt)
         .join(Attempt, (Attempt.job_id == Lease.job_id) & (Attempt.number == Lease.attempt))
-        .where(Lease.released_at.is_(None), Lease.expires_at <= at, Attempt.ended_at.is_(None))
+        .where(Lease.released_at.is_(None), Lease.expires_at <= now(session), Attempt.ended_at.is_(None))
         .distinct()
-        .order_by(Lease.job_id)  # the same order in every worker: two that end several must not wait for each other
     )
-    expired = [(job_id, attempt) for job_id, attempt in session.execute(query)]
-    lost = []
-    for job_id, attempt in expired:
-        if _still_expired(session, job_id, attempt, at):
-            failure = {"cause": "lost", "message": "its lease ran out: no word from its supervisor", "rank": None}
-            end(session, job_id, attempt, Outcome.LOST, failure=failure)
-            lost.append((job_id, attempt))
-    return lost
+    return [(job_id, attempt) for job_id, attempt in session.execute(query)]
+
+
+def expire(session: Session, *, job_id: int, attempt: int) -> bool:
+    """End an attempt as lost if its leases have run out; False if it has ended, was renewed, or is just being written.
+
+    One transaction for each: an attempt that a hung process holds must not keep the others' devices from being freed.
+    """
+    try:
+        fence(session, job_id=job_id, attempt=attempt, skip_locked=True)
+    except StaleAttemptError:
+        return False
+    live = (Lease.job_id == job_id, Lease.attempt == attempt, Lease.released_at.is_(None))
+    # Looked at again with the attempt's row held: its supervisor may have renewed since the list was read.
+    if session.execute(select(Lease.id).where(*live, Lease.expires_at <= now(session)).limit(1)).first() is None:
+        return False
+    failure = {"cause": "lost", "message": "its lease ran out: no word from its supervisor", "rank": None}
+    end(session, job_id=job_id, attempt=attempt, outcome=Outcome.LOST, failure=failure)
+    return True
 
 
 def select_attempts(session: Session, job_id: int) -> Sequence[Attempt]:
@@ -252,40 +268,30 @@ def select_placements(session: Session, job_id: int) -> Sequence[Placement]:
     return session.scalars(select(Placement).where(Placement.job_id == job_id).order_by(Placement.id)).all()
 
 
-def device_rows(session: Session, placement: Placement) -> list[DeviceRow]:
-    """Return the placement's devices in rank order."""
-    query = select(DeviceRow).where(DeviceRow.host_name == placement.host_name, DeviceRow.name.in_(placement.devices))
-    by_name = {row.name: row for row in session.scalars(query)}
-    return [by_name[name] for name in placement.devices]
+def device_rows(session: Session, placement: Placement) -> Sequence[DeviceRow]:
+    """Return the placement's devices in rank order: those of its leases, by whatever name they go now."""
+    query = select(DeviceRow).join(Lease, Lease.device_id == DeviceRow.id)
+    mine = (Lease.job_id == placement.job_id, Lease.attempt == placement.attempt)
+    return session.scalars(query.where(*mine, DeviceRow.host_name == placement.host_name).order_by(Lease.id)).all()
 
 
 def note(session: Session, placement: Placement, kind: str, detail: dict[str, Any]) -> None:
     """Write an event of the running attempt. Raises StaleAttemptError once it has ended."""
-    fence(session, placement.job_id, placement.attempt)
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
     # All who write an event of a job hold its row, so that ids become visible in order and no follower misses one.
     session.execute(select(Job.id).where(Job.id == placement.job_id).with_for_update())
     record(session, placement.job_id, kind, attempt=placement.attempt, at=now(session), detail=detail)
 
 
-def fence(session: Session, job_id: int, attempt: int) -> None:
-    """Hold the attempt's row for the rest of the transaction, or raise StaleAttemptError if it has ended."""
-    row = session.execute(
-        select(Attempt.number)
-        .where(Attempt.job_id == job_id, Attempt.number == attempt, Attempt.ended_at.is_(None))
-        .with_for_update()
-    ).one_or_none()
-    if row is None:
+def fence(session: Session, *, job_id: int, attempt: int, skip_locked: bool = False) -> None:
+    """Hold the attempt's row for the rest of the transaction, or raise StaleAttemptError if it has ended.
+
+    `skip_locked` also raises it, instead of waiting, where another transaction holds the row.
+    """
+    live = (Attempt.job_id == job_id, Attempt.number == attempt, Attempt.ended_at.is_(None))
+    query = select(Attempt.number).where(*live).with_for_update(skip_locked=skip_locked)
+    if session.execute(query).one_or_none() is None:
         raise StaleAttemptError(f"job {job_id}, attempt {attempt} has ended: its supervisor must stop")
-
-
-def _still_expired(session: Session, job_id: int, attempt: int, at: datetime) -> bool:
-    """Take the attempt's row, then look again: its supervisor may have renewed since the list was read."""
-    try:
-        fence(session, job_id, attempt)
-    except StaleAttemptError:
-        return False
-    query = select(Lease.id).where(Lease.job_id == job_id, Lease.attempt == attempt, Lease.released_at.is_(None))
-    return session.execute(query.where(Lease.expires_at <= at).limit(1)).first() is not None
 
 
 def _next_state(job: Job, outcome: Outcome, *, spends_retry: bool) -> tuple[State, dict[str, Any]]:

@@ -5,15 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import structlog
+from pydantic import ValidationError
 from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
 from jobs import planner
 from jobs.catalogs import Catalog
 from jobs.database import now
+from jobs.errors import HostNameTakenError
 from jobs.settings import get_settings
 from jobs.store.transitions import changed
 from jobs.tables import DeviceRow, Host, Job, Lease
+
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True)
@@ -28,23 +33,45 @@ class DeviceInfo:
     simulated: bool = False
 
 
-def register(session: Session, name: str, *, run_root: str, devices: Sequence[DeviceInfo]) -> None:
-    """Write what a starting worker found on its host. Devices that are gone stay, as not present, for their history."""
+def register(
+    session: Session,
+    name: str,
+    *,
+    worker: str,
+    run_root: str,
+    devices: Sequence[DeviceInfo],
+    replaces: str | None = None,
+) -> None:
+    """Write what a starting worker found on its host. Devices that are gone stay, as not present, for their history.
+
+    `worker` is its identity, and `replaces` that of an earlier worker which the caller knows to be dead. Raises
+    HostNameTakenError while any other has the name and has reported within `host_timeout_s`.
+    """
     at = now(session)
-    host = session.get(Host, name)
+    host = session.get(Host, name, populate_existing=True, with_for_update=True)
     if host is None:
-        session.add(Host(name=name, registered_at=at, heartbeat_at=at, run_root=run_root))
-        session.flush()
-    else:
-        host.run_root, host.heartbeat_at = run_root, at
-    known = {row.name: row for row in session.scalars(select(DeviceRow).where(DeviceRow.host_name == name))}
-    for row in known.values():
+        host = Host(name=name, registered_at=at)
+        session.add(host)
+    elif host.worker not in (worker, replaces) and is_alive(host, at):
+        raise HostNameTakenError(f"host {name!r} has a worker that is alive ({host.worker}); name this one otherwise")
+    host.worker, host.run_root, host.heartbeat_at = worker, run_root, at
+    session.flush()
+    rows = session.scalars(select(DeviceRow).where(DeviceRow.host_name == name)).all()
+    for row in rows:
         row.present = False
+    session.flush()  # names are unique among present devices only, so that they may trade places
+    # A GPU is known by its UUID: its row, and a live lease on it, stay with it when the worker numbers it otherwise.
+    known = {row.uuid or row.name: row for row in rows}
     for device in devices:
-        row = known.get(device.name) or DeviceRow(host_name=name, name=device.name)
-        row.kind, row.uuid, row.model = device.kind, device.uuid, device.model
+        row = known.get(device.uuid or device.name) or DeviceRow(host_name=name)
+        row.name, row.kind, row.uuid, row.model = device.name, device.kind, device.uuid, device.model
         row.memory_bytes, row.simulated, row.present = device.memory_bytes, device.simulated, True
         session.add(row)
+
+
+def worker_of(session: Session, name: str) -> str | None:
+    """Return the identity of the worker that has this host's name, if any ever had."""
+    return session.scalars(select(Host.worker).where(Host.name == name)).one_or_none()
 
 
 def set_catalog(session: Session, name: str, catalog: dict[str, Any]) -> None:
@@ -55,12 +82,20 @@ def set_catalog(session: Session, name: str, catalog: dict[str, Any]) -> None:
 
 def catalogs(session: Session) -> list[Catalog]:
     """Return what the hosts have published."""
-    return [Catalog.model_validate(host.catalog) for host in all_hosts(session) if host.catalog]
+    found = []
+    for host in all_hosts(session):
+        try:
+            found += [Catalog.model_validate(host.catalog)] if host.catalog else []
+        except ValidationError as error:  # of another release: it must not keep jobs from being submitted
+            log.warning("catalog_unreadable", host=host.name, error=str(error))
+    return found
 
 
-def beat(session: Session, name: str) -> None:
-    """Say that the host's worker lives."""
-    changed(session, update(Host).where(Host.name == name).values(heartbeat_at=now(session)))
+def beat(session: Session, name: str, *, worker: str) -> None:
+    """Say that the host's worker lives. Raises HostNameTakenError if another has taken the name since."""
+    mine = update(Host).where(Host.name == name, Host.worker == worker)
+    if not changed(session, mine.values(heartbeat_at=now(session))):
+        raise HostNameTakenError(f"host {name!r} has another worker now")
 
 
 def all_hosts(session: Session) -> Sequence[Host]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from pydantic import ValidationError
 from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
@@ -10,7 +9,7 @@ from jobs import catalogs
 from jobs.database import json_each_text, now
 from jobs.errors import NotFoundError
 from jobs.planner import WaitingJob, can_ever_run
-from jobs.spec import JobSpec
+from jobs.spec import JobSpec, requested_devices
 from jobs.states import Intent, State
 from jobs.store import hosts
 from jobs.store.transitions import changed, move, record
@@ -125,15 +124,17 @@ def waiting(session: Session) -> list[WaitingJob]:
 
     One whose spec this version cannot read stays where it is and says so; it must not keep the others from starting.
     """
-    rows = session.scalars(select(Job).where(Job.state == State.QUEUED, Job.intent == Intent.RUN)).all()
+    query = select(Job.id, Job.priority, Job.spec, Job.reason)
     found = []
-    for row in rows:
+    for job_id, priority, spec, reason in session.execute(
+        query.where(Job.state == State.QUEUED, Job.intent == Intent.RUN)
+    ):
         try:
-            spec = JobSpec.model_validate(row.spec)
-        except ValidationError as error:
-            set_reason(session, row.id, f"its spec cannot be read by this version: {error.errors()[0]['msg']}")
+            device, world_size = requested_devices(spec)
+        except ValueError as error:
+            set_reason(session, job_id, f"its spec cannot be read by this version: {error}")
             continue
-        found.append(WaitingJob(row.id, row.priority, spec.device, spec.world_size))
+        found.append(WaitingJob(job_id, priority, device, world_size, reason))
     return found
 
 

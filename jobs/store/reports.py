@@ -56,7 +56,7 @@ class LogPiece:
 
 def add_metrics(session: Session, placement: Placement, points: Sequence[MetricPoint]) -> None:
     """Store metric values."""
-    fence(session, placement.job_id, placement.attempt)
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
     rows = [
         {
             "job_id": placement.job_id,
@@ -76,7 +76,7 @@ def add_metrics(session: Session, placement: Placement, points: Sequence[MetricP
 
 def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile) -> None:
     """Store a checkpoint, and mark those it replaces as removed."""
-    fence(session, placement.job_id, placement.attempt)
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
     row = {
         "job_id": placement.job_id,
         "attempt": placement.attempt,
@@ -103,7 +103,7 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
 
 def add_logs(session: Session, placement: Placement, pieces: Sequence[LogPiece]) -> None:
     """Store pieces of the ranks' output."""
-    fence(session, placement.job_id, placement.attempt)
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
     at = now(session)
     rows = [
         {

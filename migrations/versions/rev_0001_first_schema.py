@@ -19,6 +19,7 @@ def upgrade() -> None:
         sa.Column("name", sa.String(length=255), nullable=False),
         sa.Column("registered_at", UtcDateTime(), nullable=False),
         sa.Column("heartbeat_at", UtcDateTime(), nullable=False),
+        sa.Column("worker", sa.String(length=255), nullable=False),
         sa.Column("run_root", sa.Text(), nullable=False),
         sa.Column("catalog", sa.JSON(none_as_null=True), nullable=True),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_hosts")),
@@ -62,7 +63,7 @@ def upgrade() -> None:
         sa.Column("started_at", UtcDateTime(), nullable=True),
         sa.Column("ended_at", UtcDateTime(), nullable=True),
         sa.Column("world_size", sa.Integer(), nullable=False),
-        sa.Column("resumed_step", sa.Integer(), nullable=True),
+        sa.Column("resumed_step", sa.BigInteger(), nullable=True),
         sa.CheckConstraint(
             "outcome IN ('succeeded', 'failed', 'cancelled', 'paused', 'lost')", name=op.f("ck_attempts_outcome")
         ),
@@ -82,7 +83,15 @@ def upgrade() -> None:
         sa.Column("present", sa.Boolean(), nullable=False),
         sa.ForeignKeyConstraint(["host_name"], ["hosts.name"], name=op.f("fk_devices_host_name_hosts")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_devices")),
-        sa.UniqueConstraint("host_name", "name", name=op.f("uq_devices_host_name_name")),
+        sa.UniqueConstraint("host_name", "uuid", name=op.f("uq_devices_host_name_uuid")),
+    )
+    op.create_index(
+        "uq_devices_present_name",
+        "devices",
+        ["host_name", "name"],
+        unique=True,
+        sqlite_where=sa.text("present"),
+        postgresql_where=sa.text("present"),
     )
     op.create_table(
         "job_events",

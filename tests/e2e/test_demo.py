@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.test_embedded import environment
-from worker.processes import run_dirs_in_use
+from worker.processes import marked_processes
 
 KEYS = [
     *("job_id", "state", "attempts", "device", "world_size"),
@@ -39,7 +39,7 @@ def test_the_demo_prints_one_json_object_with_a_trained_and_reloaded_accuracy(tm
     assert Path(result["checkpoint"]).is_file()
     assert "accuracy" in done.stderr
     assert "ETA" in done.stderr
-    assert not [path for path in run_dirs_in_use() if path.startswith(str(tmp_path))]
+    assert not [each for each in marked_processes() if (each.run_dir or "").startswith(str(tmp_path))]
 
 
 def test_the_folder_of_an_earlier_demo_is_removed_unless_it_is_in_use(

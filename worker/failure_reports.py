@@ -1,0 +1,39 @@
+"""Reports of failures that a run's own files do not tell of: it never started, was ended, or died without a word."""
+
+import errno
+from datetime import UTC, datetime
+
+from trainer.error_report import ErrorReport, signal_name
+from trainer.errors import Cause
+from trainer.run_dir import EXIT_DISK_FULL, EXIT_INTERRUPTED
+
+
+def lost(message: str) -> ErrorReport:
+    """The run's supervisor, or its right to the devices, went away."""
+    return ErrorReport(cause=Cause.LOST, message=message, time=datetime.now(UTC))
+
+
+def interrupted(message: str) -> ErrorReport:
+    """The run was told to end early."""
+    return ErrorReport(cause=Cause.INTERRUPTED, message=message, time=datetime.now(UTC))
+
+
+def not_started(error: OSError) -> ErrorReport:
+    """The host could not start the trainer: no fault of the training, whatever it was short of."""
+    cause = Cause.DISK_FULL if error.errno == errno.ENOSPC else Cause.LOST
+    return ErrorReport(cause=cause, message=f"the run could not be started: {error}", time=datetime.now(UTC))
+
+
+def exited(returncode: int) -> ErrorReport:
+    """What the trainer's exit status alone tells; negative where a signal ended it."""
+    if returncode == EXIT_INTERRUPTED:
+        return interrupted("the run was interrupted")
+    at = datetime.now(UTC)
+    if returncode == EXIT_DISK_FULL:
+        return ErrorReport(cause=Cause.DISK_FULL, message="no space was left where the run writes", time=at)
+    if returncode < 0:
+        name = signal_name(-returncode)
+        message = f"the trainer was ended by {name}"
+        return ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message=message, signal=name, time=at)
+    message = f"the trainer exited with status {returncode} and without a completion record; see trainer.log"
+    return ErrorReport(cause=Cause.EXCEPTION, message=message, exit_code=returncode, time=at)

@@ -1,0 +1,82 @@
+"""Registration: this worker's hold of its host's name, the host's devices, and what its trainer can run."""
+
+import os
+import threading
+from collections.abc import Sequence
+
+import structlog
+
+from jobs.database import Database
+from jobs.errors import HostNameTakenError
+from jobs.settings import Settings
+from jobs.store import hosts
+from trainer.process_identity import identity, is_alive, is_local
+from worker import host
+
+log = structlog.get_logger()
+
+
+class Registration:
+    """Keeps the database's row of this host up to date."""
+
+    def __init__(self, database: Database, settings: Settings, devices: Sequence[hosts.DeviceInfo]) -> None:
+        self._database = database
+        self._settings = settings
+        self._devices = devices
+        self._me = identity(os.getpid())
+        self._catalog: dict[str, object] | None = None
+        self.is_held = False
+        """Whether the name is this worker's: without it, it cares for no placement and plans nothing."""
+
+    def read_catalog(self) -> None:
+        """Begin to ask the trainer what it can run, which takes as long as importing torch."""
+
+        def read() -> None:
+            self._catalog = host.read_catalog()
+
+        threading.Thread(target=read, name="catalog", daemon=True).start()
+
+    def keep(self) -> None:
+        """Register the host, or say that its worker lives, and publish what is known of its trainer.
+
+        Raises HostNameTakenError while another worker that may be alive has the name.
+        """
+        try:
+            if self.is_held:
+                self._beat()
+            else:
+                self._register()
+        except HostNameTakenError:
+            self.is_held = False
+            raise
+        self._publish()
+
+    def _register(self) -> None:
+        name = self._settings.host_name
+        with self._database.session_scope() as session:
+            holder = hosts.worker_of(session, name)
+            is_dead = holder is not None and is_local(holder) and not is_alive(holder)
+            hosts.register(
+                session,
+                name,
+                worker=self._me,
+                run_root=str(self._settings.run_root),
+                devices=self._devices,
+                replaces=holder if is_dead else None,
+            )
+        self.is_held = True
+        log.info("registered", host=name, devices=len(self._devices))
+
+    def _beat(self) -> None:
+        with self._database.session_scope() as session:
+            hosts.beat(session, self._settings.host_name, worker=self._me)
+
+    def _publish(self) -> None:
+        if self._catalog is None:
+            return
+        try:
+            with self._database.session_scope() as session:
+                hosts.set_catalog(session, self._settings.host_name, self._catalog)
+        except ValueError as error:
+            log.error("catalog_invalid", error=str(error))
+        self._catalog = None
