@@ -5,7 +5,7 @@ import socket
 
 import uvicorn
 
-from jobs.settings import get_settings
+from jobs.logs import configure_logs
 
 
 def main() -> None:
@@ -15,12 +15,13 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000, help="port to listen on; 0 takes a free one")
     parser.add_argument("--fd", type=int, help="a bound socket that the starter hands over, in place of host and port")
     options = parser.parse_args()
+    configure_logs()
     config = uvicorn.Config(
         "api.app:create_app",
         factory=True,
         host=options.host,
         port=options.port,
-        log_level=get_settings().log_level.lower(),
+        log_config=None,  # it logs as the service does (jobs.logs)
         access_log=False,
         timeout_graceful_shutdown=5,
     )

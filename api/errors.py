@@ -12,7 +12,7 @@ from sqlalchemy import exc
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from jobs.database import storable
+from jobs.column_types import storable
 from jobs.errors import InvalidFilterError, InvalidSpecError, NotFoundError
 
 MEDIA_TYPE = "application/problem+json"
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 class FieldError(BaseModel):
     """What is wrong with one field."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     field: str
     """Path of the field in the body, such as `train.batch`, or the name of the parameter."""
@@ -37,7 +37,7 @@ class FieldError(BaseModel):
 class Problem(BaseModel):
     """Why a request was not done (RFC 9457)."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     type: str = "about:blank"
     """Nothing beyond the status: what to show is in `detail` and `errors`."""

@@ -5,18 +5,18 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from jobs.spec import JobSpec
+from jobs.spec import requested_devices
 from jobs.states import Intent, Outcome, State
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(from_attributes=True, frozen=True, use_attribute_docstrings=True)
 
 
 class Progress(BaseModel):
     """How far the newest attempt is."""
 
-    model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
     step: int | None = None
     """Optimizer steps taken, over all attempts."""
@@ -32,7 +32,7 @@ class Progress(BaseModel):
 class Failure(BaseModel):
     """Why an attempt failed."""
 
-    model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
     cause: str
     """The kind of failure: `config`, `data`, `non_finite_loss`, `out_of_memory`, `killed_by_signal`, `lost`, …"""
@@ -57,7 +57,8 @@ class Job(_Answer):
     max_retries: int
     priority: int
     labels: dict[str, str]
-    spec: JobSpec
+    spec: dict[str, Any]
+    """A JobSpec in its canonical form, as it was stored: one that this release cannot read is shown all the same."""
     reason: str | None
     """What a queued job waits for."""
     failure: Failure | None
@@ -72,9 +73,12 @@ class Job(_Answer):
 
     @computed_field  # type: ignore[prop-decorator]  # pydantic's own advice: mypy does not know decorated properties
     @property
-    def world_size(self) -> int:
-        """Number of ranks, over all hosts."""
-        return self.spec.world_size
+    def world_size(self) -> int | None:
+        """Number of ranks, over all hosts; null for a spec of another release that this one cannot read."""
+        try:
+            return requested_devices(self.spec)[1]
+        except ValueError:
+            return None
 
 
 class SubmittedJob(Job):
@@ -194,7 +198,7 @@ class LogChunk(_Answer):
 class Events(BaseModel):
     """A part of a job's events, oldest first."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     items: list[Event]
     after: int
@@ -204,7 +208,7 @@ class Events(BaseModel):
 class Logs(BaseModel):
     """A part of a job's output, in the order it was shipped."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     items: list[LogChunk]
     after: int
@@ -252,7 +256,7 @@ class Alive(BaseModel):
 class Ready(BaseModel):
     """The service can take jobs."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     status: Literal["ready"] = "ready"
     broker: Literal["answers", "silent"]

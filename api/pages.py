@@ -29,7 +29,7 @@ class PageQuery(BaseModel):
 class Page(BaseModel, Generic[Item]):
     """A part of a list."""
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     items: list[Item]
     next_page: str | None

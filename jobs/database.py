@@ -1,78 +1,33 @@
 """The database: engine, transactions, clock and schema upgrade, for PostgreSQL and SQLite alike."""
 
-import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import DateTime, Dialect, Engine, create_engine, event, literal_column, make_url, select, text
+from sqlalchemy import Engine, create_engine, event, literal_column, make_url, select, text
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.orm import Session
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import GenericFunction
-from sqlalchemy.types import TypeDecorator
 
+from jobs.column_types import UtcDateTime, storable_json
 from jobs.settings import get_settings
 
 PLANNER_LOCK = 0x52414E4B
 """Key of the advisory lock that makes planners take turns ("RANK")."""
-
-_ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
-
-
-class UtcDateTime(TypeDecorator[datetime]):
-    """An aware UTC time on both databases. SQLite has no such type: it keeps the UTC wall time without its zone."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"{value!r} has no time zone")
-        utc = value.astimezone(UTC)
-        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002  # TypeDecorator's signature
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-def storable(text: str) -> str:
-    """Text as every database takes it and every client can be sent it: neither NUL nor lone surrogates."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-
-
-def storable_json(value: object) -> str:
-    """JSON with storable text in it. What runs report (a message, a path) holds whatever their code put there."""
-    return storable(_ESCAPED_NUL.sub(r"\1\\ufffd", json.dumps(value, ensure_ascii=False)))
-
-
-class json_each_text(GenericFunction[Any]):  # noqa: N801  # named as the SQL function is
-    """The pairs of a JSON object as rows of text. Unlike a path into it, this takes any key: quotes, dots, emoji."""
-
-    inherit_cache = True
-
-
-@compiles(json_each_text, "sqlite")
-def _json_each(function: json_each_text, compiler: SQLCompiler, **options: Any) -> str:
-    return f"json_each{compiler.function_argspec(function, **options)}"
+TIME_LIMITS = "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
+"""PostgreSQL's own, in each session of the service."""
 
 
 class Database:
     """One engine and the transactions on it. Threads share it; a fork must make its own."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, time_limits: bool = True) -> None:
+        """`time_limits=False` lets statements and locks take their time, as a migration of a large table does."""
         self.url = make_url(url)
-        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgresql_engine(self.url)
+        limits = TIME_LIMITS if time_limits else ""
+        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgresql_engine(self.url, options=limits)
         self._read_engine = self.engine.execution_options(read_only=True) if self.is_sqlite else self.engine
 
     @property
@@ -125,7 +80,7 @@ def upgrade(url: str) -> None:
     from alembic import command
     from alembic.config import Config
 
-    database = Database(url)
+    database = Database(url, time_limits=False)
     try:
         with database.engine.begin() as connection:
             if not database.is_sqlite:
@@ -138,7 +93,7 @@ def upgrade(url: str) -> None:
         database.dispose()
 
 
-def _postgresql_engine(url: URL) -> Engine:
+def _postgresql_engine(url: URL, *, options: str) -> Engine:
     if url.drivername == "postgresql":
         url = url.set(drivername="postgresql+psycopg")
     return create_engine(
@@ -152,7 +107,7 @@ def _postgresql_engine(url: URL) -> Engine:
             "keepalives_interval": 2,
             "keepalives_count": 3,
             "tcp_user_timeout": 10_000,
-            "options": "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s",
+            "options": options,
         },
     )
 

@@ -1,4 +1,4 @@
-"""The service's own log: one JSON object a line on standard error."""
+"""The service's own log: one JSON object a line on standard error, whoever writes it."""
 
 import logging
 import sys
@@ -7,19 +7,33 @@ import structlog
 
 from jobs.settings import get_settings
 
+_SHARED: list[structlog.typing.Processor] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+]
+
 
 def configure_logs() -> None:
-    """Set up structlog for this process; context bound anywhere is part of every line after it."""
+    """Set up logging for this process; context bound anywhere is part of every line after it.
+
+    What libraries log by the standard library, and Python's warnings, take the same form; theirs from WARNING on.
+    """
     level = logging.getLevelNamesMapping().get(get_settings().log_level.upper(), logging.INFO)
+    render: list[structlog.typing.Processor] = [
+        structlog.processors.dict_tracebacks,
+        structlog.processors.JSONRenderer(),
+    ]
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks,
-            structlog.processors.JSONRenderer(),
-        ],
+        processors=[*_SHARED, *render],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+    handler = logging.StreamHandler(sys.stderr)
+    remove_meta = structlog.stdlib.ProcessorFormatter.remove_processors_meta
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(foreign_pre_chain=_SHARED, processors=[remove_meta, *render])
+    )
+    logging.captureWarnings(capture=True)
+    logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)

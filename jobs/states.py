@@ -29,11 +29,6 @@ class State(StrEnum):
     def is_terminal(self) -> bool:
         return not TRANSITIONS[self]
 
-    @property
-    def is_live(self) -> bool:
-        """An attempt exists that may hold devices."""
-        return self in (State.STARTING, State.RUNNING)
-
 
 TRANSITIONS: dict[State, frozenset[State]] = {
     State.QUEUED: frozenset({State.STARTING, State.PAUSED, State.CANCELLED}),

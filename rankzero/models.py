@@ -45,7 +45,7 @@ class Job(_Answer):
     priority: int
     labels: Mapping[str, str]
     spec: Mapping[str, Any]
-    world_size: int
+    world_size: int | None
     reason: str | None
     """What a queued job waits for."""
     failure: Failure | None

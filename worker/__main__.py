@@ -21,6 +21,7 @@ def main() -> None:
     try:
         application.app.worker_main(
             [
+                "--quiet",  # no banner between the lines of the log
                 "worker",
                 # Tasks take milliseconds and start processes: threads spare a host the memory of forked copies.
                 "--pool=threads",

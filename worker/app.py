@@ -4,6 +4,7 @@ import os
 import signal
 
 import structlog
+from celery.signals import setup_logging
 
 from jobs.database import get_database
 from jobs.settings import get_settings
@@ -38,6 +39,11 @@ class Worker:
         self.tick.stop()
         if self._settings.owner is not None or not self._settings.runs_outlive_worker:
             self.care.stop_supervisors(timeout_s=self._settings.checkpoint_grace_s + 5)
+
+
+@setup_logging.connect
+def _leave_logging_alone(**_: object) -> None:
+    """Celery sets up logging of its own unless somebody listens to this; ours is set up (jobs.logs)."""
 
 
 running: Worker | None = None

@@ -6,7 +6,8 @@ from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
 from jobs import catalogs
-from jobs.database import json_each_text, now
+from jobs.column_types import json_each_text
+from jobs.database import now
 from jobs.errors import NotFoundError
 from jobs.planner import WaitingJob, can_ever_run
 from jobs.spec import JobSpec, requested_devices

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Insert, Select, func, select, update
+from sqlalchemy import Insert, Select, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, aliased
 
-from jobs.database import now, storable
+from jobs.column_types import storable
+from jobs.database import now
 from jobs.store.attempts import fence
 from jobs.store.transitions import changed
 from jobs.tables import Base, Checkpoint, LogChunk, Metric, Placement
@@ -164,13 +165,6 @@ def select_logs(
     if attempt is not None:
         query = query.where(LogChunk.attempt == attempt)
     return query.order_by(LogChunk.id)
-
-
-def metric_names(session: Session, job_id: int) -> Sequence[str]:
-    """Return the names of a job's metrics, sorted."""
-    return session.scalars(
-        select(func.distinct(Metric.name)).where(Metric.job_id == job_id).order_by(Metric.name)
-    ).all()
 
 
 def _insert_if_new(session: Session, table: type[Base]) -> Insert:

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from jobs.database import UtcDateTime
+from jobs.column_types import UtcDateTime
 
 revision = "0001"
 down_revision = None

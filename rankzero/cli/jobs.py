@@ -144,7 +144,7 @@ def logs(
         if as_json:
             print_json(list(chunks))
             return
-        lines = _Lines(with_rank=rank is None and job.world_size > 1)
+        lines = _Lines(with_rank=rank is None and job.world_size != 1)
         for chunk in chunks:
             lines.add(chunk)
         lines.close()

@@ -84,10 +84,6 @@ def test_a_cancel_ends_every_state_that_is_not_final() -> None:
     assert [state for state in State if not state.is_terminal and State.CANCELLED not in TRANSITIONS[state]] == []
 
 
-def test_a_state_is_live_where_an_attempt_may_hold_devices() -> None:
-    assert {state for state in State if state.is_live} == {State.STARTING, State.RUNNING}
-
-
 @pytest.mark.parametrize("state", State)
 def test_what_a_state_says_of_itself_is_on_the_page(state: State) -> None:
     said = docstrings(State)[state]
