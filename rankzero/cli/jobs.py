@@ -13,7 +13,7 @@ from rich.console import Console
 from rankzero.cli import exits
 from rankzero.cli.following import follow
 from rankzero.cli.output import print_job, print_jobs, print_json
-from rankzero.cli.spec_file import merged, parse_labels, parse_settings, read_spec
+from rankzero.cli.spec_file import here, merged, parse_labels, parse_settings, read_spec
 from rankzero.client import Client
 from rankzero.models import Job, LogChunk
 
@@ -34,7 +34,7 @@ def add_job_commands(app: typer.Typer) -> None:
 def submit(  # noqa: PLR0917  # Typer passes by name; each is an option of the command
     file: Annotated[Path | None, typer.Argument(help="Job spec as YAML or JSON; `-` reads standard input.")] = None,
     model: Annotated[str | None, typer.Option(help="Model, such as resnet50.")] = None,
-    data: Annotated[str | None, typer.Option(help="Data set by name, or an image folder on the host.")] = None,
+    data: Annotated[str | None, typer.Option(help="Data set by name, or an image folder (with a slash in it).")] = None,
     device: Annotated[str | None, typer.Option(help='Devices: "0,1", "cuda:0", "cpu", "auto".')] = None,
     nproc_per_node: Annotated[int | None, typer.Option(help='Ranks for --device "cpu".')] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the training set.")] = None,
@@ -68,7 +68,7 @@ def submit(  # noqa: PLR0917  # Typer passes by name; each is an option of the c
             "max_retries": max_retries,
         },
         train=parse_settings(settings or [])
-        | {"model": model, "data": data, "epochs": epochs, "batch": batch, "lr": lr, "recipe": recipe},
+        | {"model": model, "data": here(data), "epochs": epochs, "batch": batch, "lr": lr, "recipe": recipe},
     )
     # With --json, what is for people goes to standard error.
     console = Console(stderr=as_json)

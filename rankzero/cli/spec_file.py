@@ -36,6 +36,14 @@ def merged(spec: Mapping[str, Any], *, job: Mapping[str, Any], train: Mapping[st
     return found | {"train": dict(own) | _given(train)}
 
 
+def here(data: str | None) -> str | None:
+    """Return a folder of this machine by its absolute path: the host that trains has another working folder.
+
+    A name with no slash is a data set's, and a folder that is not here may be there.
+    """
+    return str(Path(data).absolute()) if data is not None and "/" in data and Path(data).is_dir() else data
+
+
 def parse_labels(labels: Sequence[str]) -> dict[str, str] | None:
     """Return `key=value` words as labels; None for none. Raises UsageError for a word that is no such pair."""
     return dict(map(_pair, labels)) or None

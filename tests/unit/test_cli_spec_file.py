@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rankzero.cli.spec_file import merged, parse_labels, parse_settings, read_spec
+from rankzero.cli.spec_file import here, merged, parse_labels, parse_settings, read_spec
 from rankzero.errors import UsageError
 
 
@@ -55,3 +55,16 @@ def test_a_file_nested_too_deep_is_refused(tmp_path: Path) -> None:
     file.write_text("[" * 5000)
     with pytest.raises(UsageError, match=r"job\.yaml"):
         read_spec(file)
+
+
+def test_a_folder_of_this_machine_is_named_by_its_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "images").mkdir()
+    (tmp_path / "digits").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert here("./images") == str(tmp_path / "images")
+    assert here("images/") == str(tmp_path / "images")
+    assert here("digits") == "digits"
+    assert here("./elsewhere") == "./elsewhere"
+    assert here(None) is None
