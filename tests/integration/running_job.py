@@ -43,7 +43,7 @@ class RunningJob:
     def end(self, outcome: Outcome, *, failure: dict[str, Any] | None = None) -> None:
         """End the attempt, as its supervisor does."""
         with self.database.session_scope() as session:
-            attempts.end(session, self.job_id, self.placement.attempt, outcome, failure=failure)
+            attempts.end(session, job_id=self.job_id, attempt=self.placement.attempt, outcome=outcome, failure=failure)
 
 
 def start_job(database: Database, job_id: int) -> RunningJob:
@@ -51,7 +51,7 @@ def start_job(database: Database, job_id: int) -> RunningJob:
     host_name = f"host-of-{job_id}"
     devices = [DeviceInfo(f"cuda:{index}", "cuda", model="simulated", simulated=True) for index in range(2)]
     with database.session_scope() as session:
-        hosts.register(session, host_name, run_root="/runs", devices=devices)
+        hosts.register(session, host_name, worker="1:1", run_root="/runs", devices=devices)
     with database.session_scope() as session:
         lock_planning(session)
         (host,) = [host for host in hosts.planner_view(session, now(session)) if host.name == host_name]

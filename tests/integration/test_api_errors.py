@@ -190,7 +190,7 @@ def test_a_cursor_that_somebody_made_up_is_refused(api: ApiServer, place: str) -
 def test_a_model_that_no_host_knows_is_refused_with_the_nearest(database_url: str, tmp_path: Path) -> None:
     with ApiServer(database_url, tmp_path) as api:
         with api.database.session_scope() as session:
-            hosts.register(session, "alpha", run_root="/tmp/runs", devices=[])
+            hosts.register(session, "alpha", worker="1:1", run_root="/tmp/runs", devices=[])
             recipe = {"name": "classification", "models": ["resnet18", "resnet50"]}
             hosts.set_catalog(session, "alpha", {"recipes": [recipe], "data": [{"name": "digits"}]})
         fields = fields_of(api.post("/jobs", {"device": "cpu", "train": TRAIN | {"model": "resnet19"}}))

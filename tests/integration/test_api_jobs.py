@@ -26,7 +26,7 @@ def test_a_submitted_job_is_answered_with_201_its_location_and_its_canonical_spe
 
 def test_a_job_that_no_host_could_run_is_accepted_with_a_warning_and_waits_with_the_reason(api: ApiServer) -> None:
     with api.database.session_scope() as session:
-        hosts.register(session, "small", run_root="/tmp/runs", devices=[DeviceInfo("cpu:0", "cpu")])
+        hosts.register(session, "small", worker="1:1", run_root="/tmp/runs", devices=[DeviceInfo("cpu:0", "cpu")])
 
     job = api.post("/jobs", {"device": "cuda:7", "train": TRAIN}).json()
 

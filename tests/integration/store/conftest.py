@@ -15,6 +15,9 @@ from jobs.store import attempts, hosts, jobs
 from jobs.store.hosts import DeviceInfo
 from jobs.tables import Attempt, Base, Host, Job, JobEvent, Lease, Placement
 
+WORKER = "1:1@boot"
+"""Identity of the worker that registers the hosts."""
+
 
 class Service:
     """What planner, supervisors and users do to one database, a committed transaction for each step."""
@@ -22,12 +25,12 @@ class Service:
     def __init__(self, database: Database) -> None:
         self.database = database
 
-    def register(self, name: str = "alpha", *, cuda: int = 2, cpu: int = 2) -> None:
+    def register(self, name: str = "alpha", *, worker: str = WORKER, cuda: int = 2, cpu: int = 2) -> None:
         """Register a host with simulated CUDA devices and CPU slots."""
         devices = [DeviceInfo(f"cuda:{index}", "cuda", model="simulated", simulated=True) for index in range(cuda)]
         devices += [DeviceInfo(f"cpu:{index}", "cpu") for index in range(cpu)]
         with self.database.session_scope() as session:
-            hosts.register(session, name, run_root=f"/runs/{name}", devices=devices)
+            hosts.register(session, name, worker=worker, run_root=f"/runs/{name}", devices=devices)
 
     def submit(self, device: Any = "0", **fields: Any) -> int:
         """Submit a job, and return its id."""
@@ -54,17 +57,24 @@ class Service:
         """Bring a new job to `running`; return its placement."""
         placement = self.claim(self.launch(device, **fields))
         with self.database.session_scope() as session:
-            attempts.advance(session, placement)
             attempts.set_running(session, placement, resumed_step=None)
         return placement
 
     def end(self, placement: Placement, outcome: Outcome, *, failure: dict[str, Any] | None = None) -> State:
         with self.database.session_scope() as session:
-            return attempts.end(session, placement.job_id, placement.attempt, outcome, failure=failure)
+            return attempts.end(
+                session, job_id=placement.job_id, attempt=placement.attempt, outcome=outcome, failure=failure
+            )
 
     def expire(self) -> list[tuple[int, int]]:
+        """Expire what has run out, each in a transaction of its own, as a tick does; return what was lost."""
+        with self.database.session_scope(read_only=True) as session:
+            expired = attempts.expired(session)
+        return [each for each in expired if self.expire_one(*each)]
+
+    def expire_one(self, job_id: int, attempt: int) -> bool:
         with self.database.session_scope() as session:
-            return attempts.expire(session)
+            return attempts.expire(session, job_id=job_id, attempt=attempt)
 
     def run_out(self, placement: Placement) -> None:
         """Let so much time pass for an attempt's leases that they have run out."""

@@ -4,6 +4,7 @@ import threading
 from typing import Any
 
 import pytest
+from sqlalchemy.orm import Session
 
 from jobs.errors import StaleAttemptError
 from jobs.settings import get_settings
@@ -19,6 +20,10 @@ FAILURE = {"cause": "killed_by_signal", "message": "rank 1 was ended by SIGKILL"
 def want(service: Service, job_id: int, intent: Intent) -> None:
     with service.database.session_scope() as session:
         jobs.set_intent(session, job_id, intent)
+
+
+def end(session: Session, placement: Placement) -> None:
+    attempts.end(session, job_id=placement.job_id, attempt=placement.attempt, outcome=Outcome.LOST)
 
 
 def renew(service: Service, placement: Placement) -> attempts.Renewal:
@@ -200,7 +205,7 @@ def test_an_attempt_stopped_in_order_spends_no_retry(service: Service) -> None:
     placement = service.run(max_retries=0)
 
     with service.database.session_scope() as session:
-        state = attempts.end(session, placement.job_id, 1, Outcome.LOST, spends_retry=False)
+        state = attempts.end(session, job_id=placement.job_id, attempt=1, outcome=Outcome.LOST, spends_retry=False)
 
     assert state == "queued"
     assert service.job(placement.job_id).retries == 0
@@ -243,7 +248,7 @@ def test_the_same_intent_written_just_after_the_end_is_followed_at_once(postgres
     placement = service.run()
 
     with database.session_scope() as session:
-        attempts.end(session, placement.job_id, placement.attempt, Outcome.LOST)
+        end(session, placement)
         cancelling = threading.Thread(target=want, args=(service, placement.job_id, Intent.CANCEL))
         cancelling.start()
         wait_for_blocked(database)
@@ -294,11 +299,11 @@ def test_a_claim_and_the_end_of_the_same_attempt_do_not_lock_each_other_out(post
             errors.append(error)
 
     with database.session_scope() as session:
-        attempts.advance(session, placement)  # has the attempt's row, as the end has first
+        attempts.fence(session, job_id=placement.job_id, attempt=1)  # has the attempt's row, as the end has first
         claiming = threading.Thread(target=claim)
         claiming.start()
         wait_for_blocked(database)
-        attempts.end(session, placement.job_id, placement.attempt, Outcome.LOST)
+        end(session, placement)
     claiming.join()
 
     assert [type(error) for error in errors] == [StaleAttemptError]
@@ -368,16 +373,12 @@ def test_an_attempt_that_renews_while_somebody_looks_is_not_lost(postgres_servic
     service, database = postgres_service, postgres_service.database
     placement = service.run()
     service.run_out(placement)
-    lost: list[tuple[int, int]] = []
 
     with database.session_scope() as session:
         attempts.renew(session, placement)
-        looking = threading.Thread(target=lambda: lost.extend(service.expire()))
-        looking.start()
-        wait_for_blocked(database)
-    looking.join()
+        assert service.expire() == []
+    assert service.expire() == []
 
-    assert lost == []
     assert service.state(placement.job_id) == "running"
 
 
@@ -407,8 +408,12 @@ def test_only_run_directories_that_ended_long_enough_ago_are_told(service: Servi
     service.end(ended, Outcome.SUCCEEDED)
     asked = [ended.run_dir, running.run_dir, "/somewhere/else"]
 
-    with service.database.session_scope(read_only=True) as session:
-        assert attempts.ended_run_dirs(session, "alpha", asked, for_s=0) == [ended.run_dir]
-        assert attempts.ended_run_dirs(session, "alpha", asked, for_s=3600) == []
-        assert attempts.ended_run_dirs(session, "beta", asked, for_s=0) == []
-        assert attempts.ended_run_dirs(session, "alpha", [], for_s=0) == []
+    def found(host_name: str, run_dirs: list[str], for_s: float) -> list[str]:
+        with service.database.session_scope(read_only=True) as session:
+            placements = attempts.ended_placements(session, host_name, run_dirs=run_dirs, for_s=for_s)
+        return [placement.run_dir for placement in placements]
+
+    assert found("alpha", asked, 0) == [ended.run_dir]
+    assert found("alpha", asked, 3600) == []
+    assert found("beta", asked, 0) == []
+    assert found("alpha", [], 0) == []

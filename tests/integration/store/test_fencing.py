@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy.orm import Session
 
-from jobs.errors import StaleAttemptError
+from jobs.errors import OffsetsMovedError, StaleAttemptError
 from jobs.states import Intent, Outcome
 from jobs.store import attempts, reports
+from jobs.store.attempts import Shipped
 from jobs.tables import Placement
 from tests.integration.store.conftest import Service
 from trainer.journal import JournalWriter, Log, Metrics
@@ -19,16 +20,18 @@ from worker.shipping import Shipper
 
 AT = datetime(2024, 5, 1, tzinfo=UTC)
 CHECKPOINT = reports.CheckpointFile("/runs/a.pt", 1, 1, "0" * 64, 10, True, {}, AT, removed=("/runs/b.pt",))
+NOTHING = Shipped(0, {})
 
 WRITES: dict[str, Callable[[Session, Placement], object]] = {
     "claim": lambda session, placement: attempts.claim(session, placement.id, "9:9"),
     "renew": attempts.renew,
-    "advance the journal": lambda session, placement: attempts.advance(session, placement, journal=(0, 10)),
-    "advance the logs": lambda session, placement: attempts.advance(session, placement, log_offsets={"0": 5}),
+    "advance": lambda session, placement: attempts.advance(session, placement, shipped=NOTHING, to=Shipped(10, {0: 5})),
     "set_running": lambda session, placement: attempts.set_running(session, placement, resumed_step=7),
     "set_progress": lambda session, placement: attempts.set_progress(session, placement, {"step": 9}),
     "note": lambda session, placement: attempts.note(session, placement, "log", {"message": "late"}),
-    "end": lambda session, placement: attempts.end(session, placement.job_id, placement.attempt, Outcome.SUCCEEDED),
+    "end": lambda session, placement: attempts.end(
+        session, job_id=placement.job_id, attempt=placement.attempt, outcome=Outcome.SUCCEEDED
+    ),
     "add_metrics": lambda session, placement: reports.add_metrics(
         session, placement, [reports.MetricPoint("loss", 1, 1, AT, 0.5)]
     ),
@@ -62,9 +65,7 @@ def test_every_function_that_writes_for_a_placement_is_tried_above() -> None:
         if function.__module__ == module.__name__ and "placement" in inspect.signature(function).parameters
     }
 
-    tried = {name.partition(" ")[0] for name in WRITES}
-
-    assert writers - tried == {"read_intent", "device_rows"}, "these only read"
+    assert writers - WRITES.keys() == {"read_intent", "device_rows", "shipped_of"}, "these only read"
 
 
 def test_a_stale_attempt_is_not_told_what_its_user_wants(service: Service) -> None:
@@ -103,9 +104,9 @@ def test_rows_written_before_a_refused_step_are_not_kept(service: Service) -> No
     def ship_behind_somebody_else() -> None:
         with service.database.session_scope() as session:
             reports.add_metrics(session, placement, [reports.MetricPoint("loss", 1, 1, AT, 0.5)])
-            attempts.advance(session, placement, journal=(100, 200))
+            attempts.advance(session, placement, shipped=Shipped(100, {}), to=Shipped(200, {}))
 
-    with pytest.raises(StaleAttemptError, match="past byte 100"):
+    with pytest.raises(OffsetsMovedError, match="journal_offset=100"):
         ship_behind_somebody_else()
 
     assert service.everything() == before

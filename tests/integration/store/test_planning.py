@@ -1,6 +1,7 @@
 """One round of planning against a real database: attempts and leases appear together, and never two on a device."""
 
 import threading
+from typing import Any
 
 import pytest
 from sqlalchemy import select
@@ -12,7 +13,7 @@ from jobs.settings import get_settings
 from jobs.states import Intent, Outcome
 from jobs.store import attempts, hosts, jobs
 from jobs.tables import DeviceRow, Lease, Placement
-from tests.integration.store.conftest import Service
+from tests.integration.store.conftest import WORKER, Service
 from tests.integration.store.turns import in_threads, wait_for_blocked
 
 
@@ -84,7 +85,7 @@ def test_a_host_that_is_heard_of_again_gets_jobs_again(service: Service) -> None
     service.plan()
 
     with service.database.session_scope() as session:
-        hosts.beat(session, "alpha")
+        hosts.beat(session, "alpha", worker=WORKER)
 
     assert [placement.job_id for placement in service.plan()] == [job_id]
 
@@ -196,11 +197,24 @@ def test_a_planner_does_not_wait_for_a_transaction_of_another_job(postgres_servi
         assert [placement.job_id for placement in service.plan()] == [job_id]
 
 
-def test_a_job_whose_spec_this_version_cannot_read_does_not_keep_the_others_waiting(service: Service) -> None:
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {},
+        {"device": "cuda:0"},
+        {"device": {"from_the_future": True}, "nproc_per_node": None},
+        {"device": ["cuda:0"], "nproc_per_node": None},
+        {"device": "cpu", "nproc_per_node": "many"},
+        {"device": None, "nproc_per_node": None},
+    ],
+    ids=repr,
+)
+def test_a_job_whose_spec_this_version_cannot_read_does_not_keep_the_others_waiting(
+    service: Service, stored: dict[str, Any]
+) -> None:
     unreadable, other = service.submit("0"), service.submit("1")
     with service.database.session_scope() as session:
-        job = jobs.get(session, unreadable)
-        job.spec = job.spec | {"from_the_future": True}
+        jobs.get(session, unreadable).spec = stored
 
     assert [placement.job_id for placement in service.plan()] == [other]
     assert "cannot be read" in str(service.job(unreadable).reason)

@@ -83,8 +83,6 @@ def test_a_metric_series_can_be_limited_by_name_and_step(service: Service) -> No
 
     assert series(service, placement.job_id, names=["точность"]) == [("точность", 2, 0.5)]
     assert series(service, placement.job_id, from_step=2, names=["loss"]) == [("loss", 2, 2.0)]
-    with service.database.session_scope(read_only=True) as session:
-        assert reports.metric_names(session, placement.job_id) == ["loss", "точность"]
 
 
 def test_metrics_of_one_job_are_not_seen_in_another(service: Service) -> None:
