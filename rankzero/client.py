@@ -73,32 +73,25 @@ class Client:
 
         An outage of the service shorter than PATIENCE_S is waited out; a longer one raises UnreachableError.
         """
-        last = self.get(job_id)
-        yield last
-        answered_at = time.monotonic()
-        while not last.is_over:
-            time.sleep(poll_s)
-            try:
-                job = self.get(job_id)
-            except UnreachableError:
-                if time.monotonic() - answered_at > PATIENCE_S:
-                    raise
-                continue
-            answered_at = time.monotonic()
-            if job != last:
+        last: Job | None = None
+        for job in self._looks(job_id, poll_s):
+            if job is not None and job != last:
                 yield job
-            last = job
+                last = job
 
     def wait(self, job_id: int, *, timeout_s: float | None = None, poll_s: float = 0.5) -> Job:
-        """Return the job once it is over. Raises WaitTimeoutError after `timeout_s` seconds; the job goes on then."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while True:
-            job = self.get(job_id)
-            if job.is_over:
+        """Return the job once it is over, waiting outages out as `follow` does.
+
+        Raises WaitTimeoutError after `timeout_s` seconds; the job goes on then.
+        """
+        deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        for job in self._looks(job_id, poll_s):
+            if job is not None and job.is_over:
                 return job
-            if deadline is not None and time.monotonic() >= deadline:
-                raise WaitTimeoutError(f"job {job_id} is still {job.state} after {timeout_s:g} s")
-            time.sleep(poll_s)
+            if time.monotonic() >= deadline:
+                state = job.state if job is not None else "out of sight"
+                raise WaitTimeoutError(f"job {job_id} is still {state} after {timeout_s:g} s")
+        raise AssertionError("the looks at a job end only when it is over")
 
     def metrics(self, job_id: int, *, names: Sequence[str] = (), from_step: int = 0) -> Iterator[Metric]:
         """Yield a job's metric values by name and step: for each step that of the newest attempt that reached it."""
@@ -145,6 +138,23 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _looks(self, job_id: int, poll_s: float) -> Iterator[Job | None]:
+        """Yield the job again and again until it is over; None for a look at which the service did not answer."""
+        job = self.get(job_id)
+        answered_at = time.monotonic()
+        yield job
+        while not job.is_over:
+            time.sleep(poll_s)
+            try:
+                job = self.get(job_id)
+            except UnreachableError:
+                if time.monotonic() - answered_at > PATIENCE_S:
+                    raise
+                yield None
+                continue
+            answered_at = time.monotonic()
+            yield job
 
     def _pages(self, path: str, model: type[Model], query: Query) -> Iterator[Model]:
         cursor: str | None = None
