@@ -2,9 +2,11 @@
 
 import argparse
 import socket
+import sys
 
 import uvicorn
 
+from jobs.errors import InvalidSettingsError
 from jobs.logs import configure_logs
 
 
@@ -15,7 +17,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000, help="port to listen on; 0 takes a free one")
     parser.add_argument("--fd", type=int, help="a bound socket that the starter hands over, in place of host and port")
     options = parser.parse_args()
-    configure_logs()
+    try:
+        configure_logs()
+    except InvalidSettingsError as error:
+        sys.exit(f"rankzero api: {error}")
     config = uvicorn.Config(
         "api.app:create_app",
         factory=True,

@@ -12,6 +12,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.orm import Session
 
 from jobs.column_types import UtcDateTime, storable_json
+from jobs.errors import InvalidSettingsError
 from jobs.settings import get_settings
 
 PLANNER_LOCK = 0x52414E4B
@@ -139,4 +140,7 @@ if __name__ == "__main__":
 
     if sys.argv[1:] != ["upgrade"]:
         sys.exit("usage: python -m jobs.database upgrade")
-    upgrade(get_settings().database_url)
+    try:
+        upgrade(get_settings().database_url)
+    except InvalidSettingsError as invalid:
+        sys.exit(f"rankzero: {invalid}")

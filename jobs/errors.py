@@ -31,6 +31,10 @@ class IllegalTransitionError(JobError):
     """A state change outside TRANSITIONS: an invariant of ours is broken, nothing was written."""
 
 
+class InvalidSettingsError(JobError, ValueError):
+    """Settings that cannot be; one line names each variable and what is wrong with it."""
+
+
 class HostNameTakenError(JobError):
     """Another worker that is alive has this host's name: two under one name would end each other's runs."""
 

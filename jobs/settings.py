@@ -4,8 +4,11 @@ import socket
 from functools import cache
 from pathlib import Path
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from jobs.errors import InvalidSettingsError
 
 
 class Settings(BaseSettings):
@@ -66,5 +69,15 @@ class Settings(BaseSettings):
 
 @cache
 def get_settings() -> Settings:
-    """Return the settings of this process."""
-    return Settings()
+    """Return the settings of this process. Raises InvalidSettingsError, for its start to show."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise InvalidSettingsError("; ".join(_in_words(each) for each in error.errors())) from error
+
+
+def _in_words(error: ErrorDetails) -> str:
+    message = error["msg"].removeprefix("Value error, ")
+    if not error["loc"]:
+        return message
+    return f"RANKZERO_{str(error['loc'][0]).upper()}={error['input']}: {message}"

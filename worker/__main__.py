@@ -5,12 +5,14 @@ import sys
 from jobs.logs import configure_logs
 from jobs.settings import get_settings
 from jobs.wakeups import PLAN_QUEUE, host_queue
-from worker import app as application
 
 
 def main() -> None:
     """Run until SIGTERM or SIGINT; running jobs go on without it."""
     try:
+        # Late: to make the Celery application is to read the settings, and what is wrong with them is said below.
+        from worker import app as application
+
         configure_logs()
         worker = application.Worker()
     except ValueError as error:

@@ -1,5 +1,6 @@
 """The settings: read from the environment, checked at the start, and documented from their own docstrings."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -71,6 +72,30 @@ def test_a_heartbeat_that_is_too_slow_for_its_lease_is_refused() -> None:
         Settings(lease_s=12)
 
     assert Settings(lease_s=15).heartbeat_s == 5
+
+
+@pytest.mark.parametrize("program", [["worker"], ["api"], ["jobs.database", "upgrade"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"LEASE_S": "1"}, "heartbeat_s: 5.0 must be at most a third of lease_s (1.0)"),
+        ({"LEASE_S": "soon", "TICK_S": "0"}, "RANKZERO_LEASE_S=soon: "),
+        ({"LEASE_S": "soon", "TICK_S": "0"}, "RANKZERO_TICK_S=0: "),
+    ],
+)
+def test_a_program_with_settings_that_cannot_be_ends_with_one_line_that_names_them(
+    tmp_path: Path, program: list[str], variables: dict[str, str], said: str
+) -> None:
+    environment = os.environ | {f"RANKZERO_{name}": value for name, value in variables.items()}
+    command = [sys.executable, "-m", *program]
+
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith("rankzero")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_run_root_is_absolute_wherever_the_process_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
