@@ -3,8 +3,8 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ from torch import nn, optim
 
 from trainer.durable_files import fsync_folder
 from trainer.errors import CheckpointError, NonFiniteLossError
-from trainer.journal import CheckpointSaved, finite_values, read_records
+from trainer.journal import CheckpointSaved, finite_values, read_backwards, read_records
 from trainer.reporting import Journal, warn
 from trainer.run_dir import RunDir
 
-FORMAT = 1
+FORMAT = 2
 """Changes when an older file can no longer be read."""
 
 
@@ -41,6 +41,8 @@ class Checkpoint:
     config: dict[str, Any]
     """The TrainConfig, as JSON."""
     class_names: tuple[str, ...]
+    samples: str
+    """Which samples the run trains on and which it validates on, as TaskData has it."""
     values: dict[str, float]
     """Validation metrics at this point; empty in the middle of an epoch."""
     metric: float | None
@@ -80,12 +82,19 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
 
 
 def restore(path: Path, checkpoint: Checkpoint, *, model: nn.Module, optimizer: optim.Optimizer) -> None:
-    """Put a checkpoint's state into the model and the optimizer. Raises CheckpointError naming the first misfit."""
+    """Put a checkpoint's state into the model and the optimizer. Raises CheckpointError naming the first misfit.
+
+    The optimizer keeps the options it was built with: weight decay and momentum are what the config says now, not what
+    an earlier one said.
+    """
     restore_model(path, checkpoint, model)
+    options = [{name: value for name, value in group.items() if name != "params"} for group in optimizer.param_groups]
     try:
         optimizer.load_state_dict(checkpoint.optimizer)
     except (ValueError, KeyError) as error:
         raise CheckpointError(f"{path}: its optimizer state does not fit: {error}") from error
+    for group, own in zip(optimizer.param_groups, options, strict=True):
+        group.update(own)
 
 
 def restore_model(path: Path, checkpoint: Checkpoint, model: nn.Module) -> None:
@@ -103,11 +112,11 @@ class CheckpointFolder:
 
     def __init__(self, run_dir: RunDir, journal: Journal) -> None:
         self._folder, self._journal = run_dir.checkpoints, journal
-        self._announced = _announced(run_dir)
+        self._announced, removed = _announced(run_dir)
         self._best: tuple[str, float] | None = None
         self.last_step: int | None = None
         """Step of the newest checkpoint that was written or continued from."""
-        self._remove_leftovers()
+        self._remove_leftovers(removed)
 
     @property
     def is_empty(self) -> bool:
@@ -131,9 +140,9 @@ class CheckpointFolder:
         best = (name, checkpoint.metric) if is_best and checkpoint.metric is not None else self._best
         payload = {entry.name: getattr(checkpoint, entry.name) for entry in fields(checkpoint)}
         payload |= {"best_file": best[0] if best else None, "best_metric": best[1] if best else None}
-        digest, size = _commit(self._folder / name, lambda temporary: _write(temporary, payload))
-        self._best = best
-        self._announce(name, checkpoint, digest=digest, size_bytes=size, best=is_best)
+        with _committed(self._folder / name, lambda temporary: _write(temporary, payload)) as (digest, size):
+            self._best = best
+            self._announce(name, checkpoint, digest=digest, size_bytes=size, best=is_best)
 
     def continue_from(self, path: Path, checkpoint: Checkpoint) -> None:
         """Take over the best so far of the run that `path` belongs to, as a file of this run directory.
@@ -161,9 +170,9 @@ class CheckpointFolder:
 
     def _adopt(self, source: Path, checkpoint: Checkpoint, metric: float) -> None:
         name = self._free_name(checkpoint.step)
-        digest, size = _commit(self._folder / name, lambda temporary: _link_or_copy(source, temporary))
-        self._best = (name, metric)
-        self._announce(name, checkpoint, digest=digest, size_bytes=size, best=True)
+        with _committed(self._folder / name, lambda temporary: _link_or_copy(source, temporary)) as (digest, size):
+            self._best = (name, metric)
+            self._announce(name, checkpoint, digest=digest, size_bytes=size, best=True)
 
     def _announce(self, name: str, checkpoint: Checkpoint, *, digest: str, size_bytes: int, best: bool) -> None:
         kept = {name, self._best[0] if self._best else name}
@@ -193,34 +202,57 @@ class CheckpointFolder:
             name = f"step-{step:08}-{copy}.pt"
         return name
 
-    def _remove_leftovers(self) -> None:
-        """Delete what a crash left: half-written files, files nobody was told of, and files taken back."""
-        for path in (*self._folder.glob("step-*.pt"), *self._folder.glob(".step-*.tmp")):
-            if path.name not in self._announced:
+    def _remove_leftovers(self, removed: set[str]) -> None:
+        """Delete what a crash left: files taken back, half-written ones, and whole ones that nobody was told of.
+
+        Anything else in the folder is the user's, whatever its name.
+        """
+        for name in removed:
+            (self._folder / name).unlink(missing_ok=True)
+        for temporary in self._folder.glob(".step-*.pt.tmp"):
+            path = temporary.with_name(temporary.name.removeprefix(".").removesuffix(".tmp"))
+            if path.name not in self._announced and path.exists() and path.samefile(temporary):
                 path.unlink()
+            temporary.unlink()
 
 
-def _announced(run_dir: RunDir) -> list[str]:
+def _announced(run_dir: RunDir) -> tuple[list[str], set[str]]:
+    """Return the names of the checkpoints that the journal says are there, oldest first, and of those taken back."""
     names: list[str] = []
+    removed: set[str] = set()
     for record in read_records(run_dir.journal):
         if isinstance(record, CheckpointSaved):
-            removed = {Path(path).name for path in record.removed}
-            names = [name for name in names if name not in removed] + [Path(record.path).name]
-    return names
+            name = Path(record.path).name
+            removed = (removed | {Path(path).name for path in record.removed}) - {name}
+            names = [earlier for earlier in names if earlier not in removed] + [name]
+    return names, removed
 
 
-def _commit(path: Path, write: Callable[[Path], None]) -> tuple[str, int]:
-    """Let `write` make a temporary file, and name it once it is on disk. Returns its sha256 and its size in bytes."""
+@contextmanager
+def _committed(path: Path, write: Callable[[Path], None]) -> Iterator[tuple[str, int]]:
+    """Let `write` make a file, and name it `path` once it is on disk. Yields its sha256 and its size in bytes.
+
+    Its temporary name stays until the block, which tells the journal of it, is done: so a start after a crash knows a
+    file that nobody was told of from one that a user has put there.
+    """
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         write(temporary)
         digest, size = _digest(temporary), temporary.stat().st_size
+        _name(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)  # half a file on a full disk is in the way of the next try
+        raise
+    fsync_folder(path.parent)
+    yield digest, size
+    temporary.unlink(missing_ok=True)
+
+
+def _name(temporary: Path, path: Path) -> None:
+    try:
+        os.link(temporary, path)
+    except OSError:  # a file system without links; should we be killed before the journal is told, the file stays
         temporary.replace(path)
-        fsync_folder(path.parent)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()  # after a failure: half a file on a full disk is in the way of the next try
-    return digest, size
 
 
 def _write(path: Path, payload: Mapping[str, Any]) -> None:
@@ -249,12 +281,8 @@ def _recorded_digest(path: Path) -> str | None:
     run_dir = RunDir(path.resolve().parent.parent)
     if run_dir.checkpoints != path.resolve().parent:
         return None
-    digests = [
-        record.sha256
-        for record in read_records(run_dir.journal)
-        if isinstance(record, CheckpointSaved) and Path(record.path).name == path.name
-    ]
-    return digests[-1] if digests else None
+    newest_first = (record for record in read_backwards(run_dir.journal) if isinstance(record, CheckpointSaved))
+    return next((record.sha256 for record in newest_first if Path(record.path).name == path.name), None)
 
 
 def _refuse_non_finite(checkpoint: Checkpoint) -> None:

@@ -5,17 +5,18 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
 from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import ErrorReport
-from trainer.errors import ConfigError, TrainingError
+from trainer.errors import Cause, ConfigError, TrainingError, os_error_cause
 from trainer.journal import finite_values
 from trainer.launch import DEFAULT_GRACE_S, Outcome, RunDirBusyError, launch, run_dir_tag
-from trainer.run_dir import EXIT_USAGE, GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
-from trainer.terminal import RunDisplay
+from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
+from trainer.terminal import RunDisplay, say
 from trainer.train_file import TrainFile
 
 
@@ -23,10 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and end the process with its status."""
     options = _parser().parse_args(arguments)
     try:
-        sys.exit(_run(options))
+        status = _run(options)
     except TrainingError as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(EXIT_USAGE)
+        say(f"error: {error}")
+        status = EXIT_USAGE
+    except OSError as error:
+        say(f"error: {error}")
+        status = EXIT_DISK_FULL if os_error_cause(error) is Cause.DISK_FULL else EXIT_FAILED
+    _end_with(status)
 
 
 def run_in(run_dir: RunDir) -> Outcome:
@@ -56,15 +61,27 @@ def new_run_dir(output: Path | None) -> Path:
 def _run(options: argparse.Namespace) -> int:
     target: str = options.target
     if target == "catalog":
+        _refuse_unused(options, target)
         from trainer.catalog import build_catalog  # imports torchvision
 
-        sys.stdout.write(build_catalog().model_dump_json(indent=2) + "\n")
+        _print(build_catalog().model_dump_json(indent=2))
         return 0
     if target == "evaluate":
+        _refuse_unused(options, target, "checkpoint", "device")
         return _evaluate(options)
     if Path(target).is_dir():
+        _refuse_unused(options, "a run directory, whose config.json says what to run and where,")
         return _run_directory(RunDir(Path(target)))
+    _refuse_unused(options, "a train.yaml", "device", "nproc_per_node", "output")
     return _run_file(Path(target), options)
+
+
+def _refuse_unused(options: argparse.Namespace, what: str, *used: str) -> None:
+    """Raise ConfigError for an argument that would be without effect: whoever gave it expects one."""
+    for name in sorted({"checkpoint", "device", "nproc_per_node", "output"}.difference(used)):
+        if (value := getattr(options, name)) is not None:
+            shown = "checkpoint" if name == "checkpoint" else f"--{name.replace('_', '-')}"
+            raise ConfigError(f"{shown}: {what} takes none (got {str(value)!r})")
 
 
 def _run_directory(run_dir: RunDir) -> int:
@@ -74,7 +91,8 @@ def _run_directory(run_dir: RunDir) -> int:
     except RunDirBusyError:
         raise  # the directory, and what it says of its error, are the other run's
     except TrainingError as error:
-        ErrorReport.of(error, cause=error.cause, rank=None, traceback=None).write(run_dir.error)
+        with suppress(OSError):  # on a full disk, the exit status still says that it is the configuration
+            ErrorReport.of(error, cause=error.cause, rank=None, traceback=None).write(run_dir.error)
         raise
     return _tell(outcome, run_dir)
 
@@ -89,7 +107,7 @@ def _run_file(path: Path, options: argparse.Namespace) -> int:
     run_dir = RunDir(new_run_dir(options.output))
     run_dir.create(config)
     os.environ[RUN_DIR_VARIABLE] = run_dir_tag(run_dir)
-    sys.stderr.write(f"run directory: {run_dir.path}\n")
+    say(f"run directory: {run_dir.path}")
     return _tell(run_in(run_dir), run_dir)
 
 
@@ -99,8 +117,14 @@ def _evaluate(options: argparse.Namespace) -> int:
     from trainer.reload import evaluate_checkpoint  # imports torch
 
     metrics = evaluate_checkpoint(options.checkpoint, device=options.device or "cpu")
-    sys.stdout.write(json.dumps(finite_values(metrics)[0]) + "\n")
+    _print(json.dumps(finite_values(metrics)[0]))
     return 0
+
+
+def _print(text: str) -> None:
+    """Print what was asked for. Raises OSError: unlike what is said beside it, it must not get lost."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
 
 
 def _tell(outcome: Outcome, run_dir: RunDir) -> int:
@@ -108,11 +132,21 @@ def _tell(outcome: Outcome, run_dir: RunDir) -> int:
         values = "  ".join(
             f"{name} {value:.4f}" for name, value in outcome.completed.values.items() if value is not None
         )
-        sys.stderr.write(f"completed: {values}  best checkpoint {run_dir.path / outcome.completed.best_checkpoint}\n")
+        say(f"completed: {values}  best checkpoint {run_dir.path / outcome.completed.best_checkpoint}")
     elif outcome.error is not None:
         where = f"rank {outcome.error.rank}: " if outcome.error.rank is not None else ""
-        sys.stderr.write(f"{outcome.error.traceback or ''}{outcome.error.cause}: {where}{outcome.error.message}\n")
+        say(f"{outcome.error.traceback or ''}{outcome.error.cause}: {where}{outcome.error.message}")
     return outcome.exit_status
+
+
+def _end_with(status: int) -> NoReturn:
+    """End with `status`, whatever became of what was said: Python would end with 120 for a log on a full disk."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        os._exit(status)
+    sys.exit(status)
 
 
 def _grace_s() -> float:

@@ -1,5 +1,6 @@
 """The errors a training run raises, and the cause each one stands for."""
 
+import errno
 from enum import StrEnum
 
 
@@ -28,6 +29,18 @@ class Cause(StrEnum):
     """The host or its supervisor went away: written by the service, never by a run."""
     INTERRUPTED = "interrupted"
     """The run was asked to end early (SIGINT or SIGTERM) and did."""
+
+
+def os_error_cause(error: OSError) -> Cause:
+    """Return the cause that an error of the operating system stands for."""
+    return _OS_CAUSES.get(error.errno or 0, Cause.EXCEPTION)
+
+
+_OS_CAUSES = {
+    errno.ENOSPC: Cause.DISK_FULL,
+    errno.EDQUOT: Cause.DISK_FULL,
+    errno.ENOMEM: Cause.OUT_OF_MEMORY,
+}
 
 
 class TrainingError(Exception):

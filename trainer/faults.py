@@ -1,15 +1,17 @@
 """What an exception in a rank means: its cause, and the line that tells people."""
 
-import errno
 import re
+import signal
 import time
 import traceback
+from collections.abc import Callable
+from types import FrameType
 
 import torch
 import torch.distributed as dist
 
 from trainer.error_report import ErrorReport
-from trainer.errors import Cause, TrainingError
+from trainer.errors import Cause, TrainingError, os_error_cause
 
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|can't allocate memory|cannot allocate memory|not enough memory", re.IGNORECASE
@@ -23,9 +25,13 @@ _LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
 _LOADER_DIES_S = 0.2
 
 
-def report_of(error: BaseException, *, rank: int) -> ErrorReport:
-    """Describe what ended a rank."""
-    error = _loader_death(error) or error
+SignalHandler = Callable[[int, FrameType | None], object] | int | None
+"""What signal.signal() takes and returns."""
+
+
+def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = None) -> ErrorReport:
+    """Describe what ended a rank. `loader_check` is torch's handler of SIGCHLD, where it has set one."""
+    error = _loader_death(error, loader_check) or error
     text = "".join(traceback.format_exception(error))
     report = ErrorReport.of(error, cause=cause_of(error), rank=rank, traceback=text)
     if _LOADER.match(str(error)):
@@ -42,14 +48,14 @@ def cause_of(error: BaseException) -> Cause:
     return next((cause for cause in causes if cause is not Cause.EXCEPTION), Cause.EXCEPTION)
 
 
-def _loader_death(error: BaseException) -> BaseException | None:
+def _loader_death(error: BaseException, loader_check: SignalHandler) -> BaseException | None:
     """Return that a loader process died, where that is what an interrupted read from it really means."""
-    if not isinstance(error, (ConnectionError, EOFError, FileNotFoundError)):
+    if not isinstance(error, (ConnectionError, EOFError, FileNotFoundError)) or not callable(loader_check):
         return None
     deadline = time.monotonic() + _LOADER_DIES_S
     while time.monotonic() < deadline:  # its sockets are closed a moment before it counts as dead
         try:
-            torch._C._error_if_any_worker_fails()  # what torch's own handler calls
+            loader_check(signal.SIGCHLD, None)  # it raises for a loader process that has died
         except RuntimeError as death:
             death.__context__ = error
             return death
@@ -63,19 +69,12 @@ def _own_cause(error: BaseException) -> Cause:
     if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
         return Cause.OUT_OF_MEMORY
     if isinstance(error, OSError):
-        return _OS_CAUSES.get(error.errno or 0, Cause.EXCEPTION)
+        return os_error_cause(error)
     if isinstance(error, dist.DistError):
         return Cause.COMMUNICATION
     if isinstance(error, RuntimeError):
         return _runtime_cause(str(error))
     return Cause.EXCEPTION
-
-
-_OS_CAUSES = {
-    errno.ENOSPC: Cause.DISK_FULL,
-    errno.EDQUOT: Cause.DISK_FULL,
-    errno.ENOMEM: Cause.OUT_OF_MEMORY,
-}
 
 
 def _runtime_cause(message: str) -> Cause:

@@ -89,6 +89,8 @@ def launch(
             with _stop_signals() as stop:
                 return _Launch(run_dir, config, stop, grace_s, watch).run(start)
         except OSError as error:
+            if completed := run_dir.completed():
+                return Outcome(completed=completed)
             text = "".join(traceback.format_exception(error))
             return _failed(run_dir, ErrorReport.of(error, cause=os_error_cause(error), rank=None, traceback=text))
 

@@ -39,7 +39,7 @@ def connect(environment: RankEnvironment, *, timeout_s: float) -> "Store | None"
         )
     store, _, _ = next(rendezvous("env://", environment.rank, environment.world_size, timeout=timeout))
     store.set_timeout(timeout)
-    return dist.PrefixStore("rankzero", store)  # type: ignore[attr-defined]
+    return dist.PrefixStore("rankzero", store)  # type: ignore[attr-defined]  # as TCPStore is
 
 
 @dataclass(frozen=True)

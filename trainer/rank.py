@@ -5,6 +5,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -12,6 +13,7 @@ from trainer.parent_death import die_with_parent
 
 if TYPE_CHECKING:
     from trainer.environment import RankEnvironment
+    from trainer.faults import SignalHandler
     from trainer.run_dir import RunDir
 
 
@@ -34,12 +36,13 @@ def end_with(run_dir: "RunDir", environment: "RankEnvironment", body: Callable[[
     except BaseException as error:  # noqa: BLE001  (whatever ends a rank is reported, not only what we foresee)
         try:
             # torch raises out of this signal's handler when a loader process dies: not into our report, please.
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            status = _report(error, run_dir, environment)
+            loader_check = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            status = _report(error, run_dir, environment, loader_check=loader_check)
         except RuntimeError as loader_death:  # it was quicker
             status = _report(loader_death, run_dir, environment)
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(OSError, ValueError):  # the log lies on a disk that may be full, or user code closed the stream
+            stream.flush()
     os._exit(status)
 
 
@@ -56,22 +59,36 @@ def _train(run_dir: "RunDir", environment: "RankEnvironment") -> None:
     run(run_dir, config, environment=environment, store=store, progress=progress)
 
 
-def _report(error: BaseException, run_dir: "RunDir", environment: "RankEnvironment") -> int:
-    """Say in the log and in this rank's error file what ended it; return the exit status."""
-    from trainer.errors import RunInterruptedError
+def _report(
+    error: BaseException,
+    run_dir: "RunDir",
+    environment: "RankEnvironment",
+    *,
+    loader_check: "SignalHandler" = None,
+) -> int:
+    """Say in this rank's error file, then in its log, what ended it; return the exit status."""
+    from trainer.errors import Cause, RunInterruptedError, os_error_cause
     from trainer.faults import report_of
     from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED
 
     if isinstance(error, (RunInterruptedError, KeyboardInterrupt)):
         return EXIT_INTERRUPTED
-    traceback.print_exception(error)
-    report = report_of(error, rank=environment.rank)
+    report = report_of(error, rank=environment.rank, loader_check=loader_check)
+    status = EXIT_FAILED
     try:
         report.write(run_dir.rank_error(environment.local_rank))
     except OSError as unwritten:
-        traceback.print_exception(unwritten)
-        return EXIT_DISK_FULL
-    return EXIT_FAILED
+        if Cause.DISK_FULL in (report.cause, os_error_cause(unwritten)):
+            status = EXIT_DISK_FULL  # the launcher has no more than this to tell the cause by
+        _print_exception(unwritten)
+    _print_exception(error)
+    return status
+
+
+def _print_exception(error: BaseException) -> None:
+    """Print a traceback into the log, which may lie on the very disk that is full."""
+    with suppress(OSError, ValueError):
+        traceback.print_exception(error)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ class StopAgreement:
     - A rank that waits for each step (CPU): it may have looked just before rank 0 wrote and be in step s already, but
       to get out of step s it needs rank 0, which wrote before it entered. So it looks before s + 1 and sees the key:
       lead 1, step s is the last for all.
-    - A rank that runs ahead of its device by at most one uncompleted step (CUDA, see trainer.pacing): it may have
+    - A rank that runs ahead of its device by at most one uncompleted step (CUDA, see trainer.loss_watch): it may have
       looked before s + 1 as well, but not before s + 2. So lead 2, step s + 1 is the last for all.
 
     A look costs 20 to 50 microseconds, beside an all-reduce of a flag that would wait for the device at every step.

@@ -1,8 +1,12 @@
-"""A run as people watch it: a progress bar on a terminal, a line for each epoch elsewhere."""
+"""A run as people watch it: a progress bar on a terminal, a line for each epoch elsewhere, and last words."""
 
+import errno
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
+from typing import NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -13,12 +17,24 @@ from trainer.run_dir import RunDir
 _INTERVAL_S = 0.2
 
 
+def say(text: str) -> None:
+    """Write lines to standard error, where anybody still listens: its disk may be full, or its pipe's reader gone."""
+    with suppress(OSError, ValueError):
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
 class RunDisplay:
-    """Follows the journal of a run directory and shows it on standard error."""
+    """Follows the journal of a run directory and shows it on standard error.
+
+    A display that fails (a log on a full disk, the reader of a pipe gone, a damaged journal) turns itself off: what
+    nobody can see is no reason to end a run.
+    """
 
     def __init__(self, run_dir: RunDir) -> None:
         self._run_dir = run_dir
-        self._console = Console(file=sys.stderr, soft_wrap=True)
+        self._is_on = True
+        self._console = _Console(file=sys.stderr, soft_wrap=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -34,22 +50,33 @@ class RunDisplay:
         self._looked_s = 0.0
 
     def __enter__(self) -> "RunDisplay":
-        self._progress.start()
+        self._try(self._progress.start)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            self._look()
-        self._progress.stop()
+            self._try(self._look)
+        self._try(self._progress.stop)
 
     def update(self) -> None:
         """Show what has been journaled since the last call; looks five times a second at most."""
         if (now_s := time.monotonic()) - self._looked_s < _INTERVAL_S:
             return
         self._looked_s = now_s
-        self._look()
+        self._try(self._look)
+
+    def _try(self, show: Callable[[], None]) -> None:
+        if not self._is_on:
+            return
+        try:
+            show()
+        except Exception as error:  # noqa: BLE001  (whatever goes wrong with showing a run, the run goes on)
+            self._is_on = False
+            with suppress(OSError, ValueError):
+                self._progress.stop()  # gives standard output and error back to whom they belonged
+            say(f"the run is no longer shown here, and goes on ({type(error).__name__}: {error})")
 
     def _look(self) -> None:
         records, self._offset = read_journal(self._run_dir.journal, self._offset)
@@ -82,3 +109,9 @@ class RunDisplay:
                 self._progress.update(self._task, description="training")
             case _:
                 pass
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        """Leave the error to the display; rich itself would end the process, and the run with it."""
+        raise BrokenPipeError(errno.EPIPE, "nobody reads standard error any more")

@@ -11,14 +11,15 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from trainer.checkpoints import Checkpoint, CheckpointFolder, load_checkpoint, restore
 from trainer.data.loading import build_loader, on_device
 from trainer.environment import RankEnvironment
-from trainer.errors import CheckpointError, RunInterruptedError
+from trainer.errors import RunInterruptedError
 from trainer.evaluation import evaluate
 from trainer.journal import Completed, EpochEnd, Log, Metrics, Started
+from trainer.loss_watch import LossWatch
 from trainer.optimization import build_optimizer, learning_rate, set_learning_rate
-from trainer.pacing import Pace
 from trainer.process_group import ProcessGroup, device_label
 from trainer.recipes.registry import recipe_named
 from trainer.reporting import ProgressFile, metric_fields, open_journal, warn
+from trainer.resuming import refuse_other_run, rehearse, resume_path
 from trainer.run_dir import RunConfig, RunDir
 from trainer.sampling import GlobalBatchSampler, ShardSampler
 from trainer.seeds import seed_step, seed_weights
@@ -56,7 +57,7 @@ class Training:
         self.run_config, self.config, self.group, self.progress = run_config, run_config.train, group, progress
         config = self.config
         # Rank 0 says what to continue from before it writes a word: the others might read its new records.
-        self.resume = group.share("resume", _resume_path(run_dir, run_config) if group.rank == 0 else "")
+        self.resume = group.share("resume", resume_path(run_dir, run_config) if group.rank == 0 else "")
         self.journal = open_journal(run_dir, rank=group.rank)
         self.recipe = recipe_named(config.recipe)
         self.data = self.recipe.build_data(config)
@@ -82,12 +83,13 @@ class Training:
         self.val_loader = build_loader(self.data.val, val_sampler, **loader_options)
         self.optimizer = build_optimizer(config, self.model)
         self.folder = CheckpointFolder(run_dir, self.journal) if group.rank == 0 else None
-        self.pace = Pace(group.device, rank=group.rank)
-        self.stop = StopAgreement(group.store, rank=group.rank, lead=self.pace.lead)
+        self.loss_watch = LossWatch(group.device, rank=group.rank)
+        self.stop = StopAgreement(group.store, rank=group.rank, lead=self.loss_watch.lead)
         self.epoch = self.step_in_epoch = self.step = 0
         """Epochs completed, steps taken in the epoch after those, and steps taken in all."""
         self.values: dict[str, float] = {}
         """Validation metrics of the last epoch."""
+        self.rehearsal_is_due = False
 
     def run(self) -> None:
         """Train the epochs that are left, evaluating and saving after each."""
@@ -113,27 +115,14 @@ class Training:
 
     def _continue_from(self, path: Path) -> None:
         checkpoint = load_checkpoint(path, verify_digest=self.group.rank == 0)
-        self._refuse_other_run(path, checkpoint)
+        refuse_other_run(path, checkpoint, self.config, self.data, steps_per_epoch=self.steps_per_epoch)
         restore(path, checkpoint, model=self.model, optimizer=self.optimizer)
         self.epoch, self.step_in_epoch, self.step = checkpoint.epoch, checkpoint.step_in_epoch, checkpoint.step
+        # Of two numbers the sum is the same in any order, and DDP's buckets are of no consequence.
+        self.rehearsal_is_due = self.step > 0 and self.group.world_size > 2
         self.values = checkpoint.values
         if self.folder is not None:
             self.folder.continue_from(path, checkpoint)
-
-    def _refuse_other_run(self, path: Path, checkpoint: Checkpoint) -> None:
-        """A step count means nothing where the steps were others: those of another seed, batch or data set."""
-        ours = self.config.model_dump(mode="json")
-        for name in ("recipe", "model", "optimizer", "batch", "seed"):
-            if checkpoint.config.get(name) != ours[name]:
-                raise CheckpointError(
-                    f"{path}: made with {name}={checkpoint.config.get(name)!r}, and this run has {name}={ours[name]!r}"
-                )
-        if checkpoint.class_names != self.data.class_names:
-            raise CheckpointError(f"{path}: made for other classes than those of data={self.config.data!r}")
-        if checkpoint.steps_per_epoch != self.steps_per_epoch:
-            raise CheckpointError(
-                f"{path}: made with {checkpoint.steps_per_epoch} steps per epoch; this run has {self.steps_per_epoch}"
-            )
 
     def _begin(self) -> None:
         self.stop.listen()
@@ -163,7 +152,7 @@ class Training:
         self.model.train()
         self.meter = _Throughput()
         for batch in self.loader:
-            self.pace.before(self.step + 1)
+            self.loss_watch.before(self.step + 1)
             if self.stop.stops_before(self.step + 1):
                 self._interrupt()
             self._train_step(batch)
@@ -173,23 +162,30 @@ class Training:
 
     def _train_step(self, batch: Any) -> None:
         config, step_in_epoch = self.config, self.step_in_epoch
+        batch = on_device(batch, self.group.device)
+        if self.rehearsal_is_due:
+            rehearse(self.model, lambda: self._loss(batch))
+            self.rehearsal_is_due = False
         seed_step(config.seed, rank=self.group.rank, epoch=self.epoch, step=self.step)
         lr = learning_rate(config, step=self.step, total_steps=self.total_steps)
         set_learning_rate(self.optimizer, lr)
-        with self._autocast():
-            loss = self.recipe.loss(self.replica, on_device(batch, self.group.device))
-        self.pace.loss(self.step + 1, loss)
+        loss = self._loss(batch)
+        self.loss_watch.loss(self.step + 1, loss)
         weight = self.sampler.weight(step_in_epoch)
         self.optimizer.zero_grad(set_to_none=True)
-        (loss if weight == 1 else loss * weight).backward()  # type: ignore[no-untyped-call]
+        (loss if weight == 1 else loss * weight).backward()  # type: ignore[no-untyped-call]  # torch's own backward is untyped
         self.optimizer.step()
-        self.pace.after(self.step + 1)
+        self.loss_watch.after(self.step + 1)
         self.step += 1
         self.step_in_epoch += 1
         self.meter.count(self.sampler.global_size(step_in_epoch))
         self.progress.write("training", self.step)
         if self.step % config.log_every == 0:
             self._log_step(loss.detach() * weight, lr)
+
+    def _loss(self, batch: Any) -> torch.Tensor:
+        with self._autocast():
+            return self.recipe.loss(self.replica, batch)
 
     def _log_step(self, weighted_loss: torch.Tensor, lr: float) -> None:
         """The mean over ranks of the weighted losses is the mean over the global batch, as it is for the gradients."""
@@ -198,7 +194,7 @@ class Training:
         self.journal.append(Metrics, step=self.step, epoch=self.epoch + 1, **metric_fields(values))
 
     def _evaluate(self) -> None:
-        self.pace.drain()
+        self.loss_watch.drain()
         self.progress.write("evaluating", self.step)
         values = evaluate(
             self.model,
@@ -218,7 +214,7 @@ class Training:
         self.journal.append(Metrics, step=self.step, epoch=self.epoch, **metric_fields(values))
 
     def _save(self) -> None:
-        self.pace.drain()
+        self.loss_watch.drain()
         if self.folder is None:
             return
         self.progress.write("saving", self.step)
@@ -235,6 +231,7 @@ class Training:
                 world_size=self.group.world_size,
                 config=self.config.model_dump(mode="json"),
                 class_names=self.data.class_names,
+                samples=self.data.samples,
                 values=values,
                 metric=values.get(self.recipe.best_metric),
             )
@@ -286,10 +283,3 @@ class _Throughput:
         rate = self._samples / max(now_s - self._since_s, 1e-9)
         self._samples, self._since_s = 0, now_s
         return rate
-
-
-def _resume_path(run_dir: RunDir, config: RunConfig) -> str:
-    """What to continue from: this directory's own last checkpoint, else the earlier attempt's, else the user's."""
-    if own := run_dir.last_checkpoint():
-        return str(run_dir.path / own.path)
-    return str(config.resume or config.train.resume or "")

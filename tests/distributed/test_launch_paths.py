@@ -120,6 +120,28 @@ def test_an_output_that_holds_a_run_already_is_refused(tmp_path: Path) -> None:
     assert "holds a run already" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("run", "--device", "0"), "--device: a run directory"),
+        (("run", "--output", "elsewhere"), "--output: a run directory"),
+        (("run", "checkpoint.pt"), "checkpoint: a run directory"),
+        (("train.yaml", "checkpoint.pt"), "checkpoint: a train.yaml"),
+        (("catalog", "--nproc-per-node", "2"), "--nproc-per-node: catalog"),
+        (("evaluate", "checkpoint.pt", "--output", "elsewhere"), "--output: evaluate"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_an_argument_that_would_be_without_effect_is_refused(
+    arguments: tuple[str, ...], complaint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "run").mkdir()
+    refused = start(sys.executable, "-m", "trainer", *arguments, folder=tmp_path)
+    assert refused.returncode == EXIT_USAGE
+    assert complaint in refused.stderr
+    assert [path.name for path in tmp_path.rglob("*")] == ["run"]
+
+
 def test_the_catalog_names_recipes_models_data_and_options(tmp_path: Path) -> None:
     from trainer.catalog import Catalog
 

@@ -1,6 +1,10 @@
 """Checkpoints: committed whole or not at all, and refused where they do not fit."""
 
 import dataclasses
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +12,7 @@ import pytest
 import torch
 from torch import nn, optim
 
+from tests.limits import file_size_limit
 from trainer.checkpoints import Checkpoint, CheckpointFolder, load_checkpoint, restore
 from trainer.config import TrainConfig
 from trainer.errors import CheckpointError, NonFiniteLossError
@@ -45,6 +50,7 @@ def checkpoint(step: int, *, metric: float | None = None, **changes: Any) -> Che
         "world_size": 2,
         "config": {},
         "class_names": ("a", "b"),
+        "samples": "2 train, 1 val",
         "values": {} if metric is None else {"val/accuracy": metric},
         "metric": metric,
     }
@@ -69,13 +75,47 @@ def test_the_last_and_the_best_are_kept(run_dir: RunDir, folder: CheckpointFolde
     assert (last.step, last.best_file, last.best_metric) == (5, "step-00000002.pt", 0.9)
 
 
-def test_what_a_crash_left_is_removed_at_the_next_start(run_dir: RunDir, folder: CheckpointFolder) -> None:
-    folder.save(checkpoint(1))
-    (run_dir.checkpoints / "step-00000002.pt").write_bytes(b"renamed, but never announced")
+class DeathInTheJournal:
+    """A journal in which the process is killed: when it is told of a checkpoint, before or after it has written."""
+
+    def __init__(self, journal: JournalWriter, *, written: bool) -> None:
+        self._journal, self._written = journal, written
+
+    def append(self, kind: Any, *, durable: bool = False, **fields: Any) -> None:
+        if self._written:
+            self._journal.append(kind, durable=durable, **fields)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_in_save(run_dir: RunDir, *, written: bool) -> None:
+    journal = DeathInTheJournal(JournalWriter(run_dir.journal), written=written)
+    CheckpointFolder(run_dir, journal).save(checkpoint(2))
+
+
+@pytest.mark.parametrize(("written", "left"), [(False, 1), (True, 2)])
+def test_what_a_crash_left_is_removed_at_the_next_start_and_no_file_of_the_user(
+    run_dir: RunDir, folder: CheckpointFolder, written: bool, left: int
+) -> None:
+    folder.save(checkpoint(1, metric=0.5))
+    code = f"from {__name__} import *; die_in_save(RunDir(Path({str(run_dir.path)!r})), written={written})"
+    killed = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert files(run_dir) == [".step-00000002.pt.tmp", "step-00000001.pt", "step-00000002.pt"]
     (run_dir.checkpoints / ".step-00000003.pt.tmp").write_bytes(b"half")
-    (run_dir.checkpoints / "mine.pt").write_bytes(b"the user's")
+    (run_dir.checkpoints / "step-00000092.pt").write_bytes(b"the user's")
+    again = CheckpointFolder(run_dir, JournalWriter(run_dir.journal))
+    assert files(run_dir) == [f"step-{left:08}.pt", "step-00000092.pt"]
+    again.save(checkpoint(3))
+    assert (run_dir.checkpoints / "step-00000092.pt").read_bytes() == b"the user's"
+
+
+def test_a_checkpoint_taken_back_and_written_anew_is_kept_at_the_next_start(
+    run_dir: RunDir, folder: CheckpointFolder
+) -> None:
+    for step in (1, 2, 1):  # killed at step 2, continued from an earlier point, and at step 1 once more
+        folder.save(checkpoint(step))
     CheckpointFolder(run_dir, JournalWriter(run_dir.journal))
-    assert files(run_dir) == ["mine.pt", "step-00000001.pt"]
+    assert files(run_dir) == ["step-00000001.pt"]
 
 
 def test_a_name_never_stands_for_another_file(run_dir: RunDir, folder: CheckpointFolder) -> None:
@@ -87,18 +127,10 @@ def test_a_name_never_stands_for_another_file(run_dir: RunDir, folder: Checkpoin
     ]
 
 
-def test_a_save_that_fails_leaves_the_one_before(
-    run_dir: RunDir, folder: CheckpointFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_save_that_fails_leaves_the_one_before(run_dir: RunDir, folder: CheckpointFolder) -> None:
     folder.save(checkpoint(1, metric=0.5))
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with file_size_limit(1000), pytest.raises((OSError, RuntimeError)):
         folder.save(checkpoint(2, metric=0.6))
-    monkeypatch.undo()
     assert files(run_dir) == ["step-00000001.pt"]
     assert len(saved(run_dir)) == 1
     folder.save(checkpoint(2, metric=0.6))
@@ -131,6 +163,19 @@ def test_state_is_restored_exactly(run_dir: RunDir, folder: CheckpointFolder) ->
     )
 
 
+def test_a_restored_optimizer_keeps_the_options_it_was_built_with(run_dir: RunDir, folder: CheckpointFolder) -> None:
+    folder.save(checkpoint(1))
+    path = run_dir.checkpoints / "step-00000001.pt"
+    other = model()
+    optimizer = optim.SGD(other.parameters(), lr=0.5, momentum=0.5, weight_decay=0.25)
+    restore(path, load_checkpoint(path), model=other, optimizer=optimizer)
+    assert {name: optimizer.param_groups[0][name] for name in ("lr", "momentum", "weight_decay")} == {
+        "lr": 0.5,
+        "momentum": 0.5,
+        "weight_decay": 0.25,
+    }
+
+
 def test_a_checkpoint_of_another_model_names_file_and_first_misfit(run_dir: RunDir, folder: CheckpointFolder) -> None:
     folder.save(checkpoint(1))
     path = run_dir.checkpoints / "step-00000001.pt"
@@ -158,19 +203,19 @@ def test_a_damaged_checkpoint_is_named(run_dir: RunDir, folder: CheckpointFolder
 @pytest.mark.parametrize("damage", ["cut", "empty", "text"])
 def test_a_damaged_checkpoint_without_a_journal_is_named(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "model.pt"
-    torch.save({"format": 1}, path)
+    torch.save({"format": 2}, path)
     path.write_bytes({"cut": path.read_bytes()[:200], "empty": b"", "text": b"some text"}[damage])
     with pytest.raises(CheckpointError, match=r"model\.pt"):
         load_checkpoint(path)
 
 
 def test_a_checkpoint_that_would_run_code_is_refused(tmp_path: Path) -> None:
-    torch.save({"format": 1, "model": print}, tmp_path / "evil.pt")
+    torch.save({"format": 2, "model": print}, tmp_path / "evil.pt")
     with pytest.raises(CheckpointError, match=r"evil\.pt"):
         load_checkpoint(tmp_path / "evil.pt")
 
 
-@pytest.mark.parametrize("payload", [{}, [1, 2], {"format": 99}, {"format": 1, "model": {}}, {"state_dict": {}}])
+@pytest.mark.parametrize("payload", [{}, [1, 2], {"format": 99}, {"format": 2, "model": {}}, {"state_dict": {}}])
 def test_some_other_program_s_file_is_refused(payload: object, tmp_path: Path) -> None:
     torch.save(payload, tmp_path / "other.pt")
     with pytest.raises(CheckpointError, match=r"other\.pt"):

@@ -1,14 +1,11 @@
 """The run directory: what survives a crash, a full disk and a damaged file."""
 
 import os
-import resource
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.limits import file_size_limit
 from trainer.config import TrainConfig
 from trainer.durable_files import write_atomic
 from trainer.errors import JournalError
@@ -145,19 +142,6 @@ def test_the_end_of_a_run_is_found_behind_a_line_that_is_damaged(run_dir: RunDir
     journal.close()
     run_dir.journal.write_bytes(run_dir.journal.read_bytes().replace(b"spoilt", b"\x00\xff\x00", 1))
     assert run_dir.completed() is not None
-
-
-@contextmanager
-def file_size_limit(size_bytes: int) -> Iterator[None]:
-    """Let files grow no further than this: as on a full disk, the last write takes a part only."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, previous)
 
 
 def test_a_disk_that_fills_up_inside_a_line_leaves_no_half_line(run_dir: RunDir) -> None:

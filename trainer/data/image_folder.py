@@ -31,6 +31,8 @@ class ImageFolder:
     train: tuple[ImageFile, ...]
     val: tuple[ImageFile, ...]
     warnings: tuple[str, ...]
+    samples: str
+    """How many images are in each set, and a digest of their names below the root: the same for a folder that moved."""
 
 
 class ImageDataset(Dataset[tuple[torch.Tensor, int]]):
@@ -67,7 +69,8 @@ def open_image_folder(root: Path, *, val_fraction: float) -> ImageFolder:
     if not val:
         where = root / "val" if own_split else f"{root} (val_fraction {val_fraction} of {len(train)} images)"
         raise DataError(f"data: {where} leaves no image for validation")
-    return ImageFolder(class_names, tuple(train), tuple(val), tuple(listing.warnings))
+    samples = f"{len(train)} train, {len(val)} val, {_digest(root, train, val)}"
+    return ImageFolder(class_names, tuple(train), tuple(val), tuple(listing.warnings), samples)
 
 
 class _Listing:
@@ -141,6 +144,17 @@ def _split(root: Path, files: Sequence[ImageFile], val_fraction: float) -> tuple
         val += ranked[:kept_back]
         train += ranked[kept_back:]
     return sorted(train, key=lambda file: file.path), sorted(val, key=lambda file: file.path)
+
+
+def _digest(root: Path, *sets: Sequence[ImageFile]) -> str:
+    """Return the sha256 of the names below `root`, set by set; the images themselves would take too long to read."""
+    digest = hashlib.sha256()
+    skipped = len(os.fsencode(root / "_")) - 1
+    for files in sets:
+        for file in files:
+            digest.update(os.fsencode(file.path)[skipped:] + b"\0")
+        digest.update(b"\0")
+    return f"sha256 {digest.hexdigest()[:16]}"
 
 
 def _hash(path: Path) -> bytes:

@@ -40,6 +40,7 @@ class Classification:
         return TaskData(
             train=ImageDataset(folder.train, transform),
             val=ImageDataset(folder.val, transform),
+            samples=folder.samples,
             class_names=folder.class_names,
             warnings=folder.warnings,
         )

@@ -17,6 +17,9 @@ class TaskData:
 
     train: Dataset[Any]
     val: Dataset[Any]
+    samples: str
+    """Says which samples are in `train` and which in `val`, for people and for comparing: the numbers, and a digest of
+    their names. A run continues only from a checkpoint of the same."""
     class_names: tuple[str, ...] = ()
     """Names of the classes in the order of the model's outputs; empty where there are none."""
     warnings: tuple[str, ...] = field(default=())

@@ -1,4 +1,4 @@
-"""Keeps a rank close to its device, and looks at every loss as soon as it is known."""
+"""The watch on the loss: every one is looked at as soon as it is known, which also keeps a rank close to its device."""
 
 import math
 from collections import deque
@@ -16,7 +16,7 @@ class _Pending:
     done: torch.cuda.Event
 
 
-class Pace:
+class LossWatch:
     """Finds the first non-finite loss of this rank, without waiting for the device at every step.
 
     Where a step's result is there at once (CPU) or waiting is the only way (MPS), the loss is looked at before the
@@ -52,7 +52,7 @@ class Pace:
     def after(self, step: int) -> None:
         """Call when all of a step has been issued, the optimizer's update included."""
         if self._loss is not None:
-            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            done = torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch's own __new__ is untyped
             done.record()
             self._pending.append(_Pending(step, self._loss, done))
             self._loss = None
