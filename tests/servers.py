@@ -9,7 +9,8 @@ import signal
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -93,6 +94,22 @@ class Server(ABC):
         self._wait_for_end()
         psutil.wait_procs(processes, timeout=STOP_TIMEOUT_S)
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop the server and all its processes with SIGSTOP: its clients wait, and get neither answer nor error."""
+        server = psutil.Process(self.pid)
+        server.suspend()  # first, so that it starts no child that is missing from the list
+        children = server.children(recursive=True)
+        try:
+            for child in children:
+                with suppress(psutil.NoSuchProcess):
+                    child.suspend()
+            yield
+        finally:
+            for process in (*children, server):
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
+
     def close(self) -> None:
         """End the server for good: nothing of it is left, neither process nor file nor claim."""
         try:
@@ -161,6 +178,8 @@ class PostgresServer(Server):
             "full_page_writes": "off",
             "shared_buffers": "32MB",
             "max_connections": "200",
+            # When each row was committed: how tests find what an attempt wrote after its end.
+            "track_commit_timestamp": "on",
         }
         options = itertools.chain.from_iterable(("-c", f"{name}={value}") for name, value in settings.items())
         return [str(self.binaries / "postgres"), "-D", str(self._data), *options]

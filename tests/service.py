@@ -1,4 +1,4 @@
-"""A whole service for a test: real workers against a real database and broker, and the laws it must have kept."""
+"""A whole service for a test: real workers against a real database and broker, and what tests ask of them."""
 
 import os
 import signal
@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,7 +15,8 @@ from jobs.database import Database
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
 from jobs.store import attempts, hosts, jobs, reports
-from jobs.tables import Attempt, Checkpoint, Job, JobEvent, Metric, Placement
+from jobs.tables import Attempt, Checkpoint, Job, JobEvent, Lease, Metric, Placement
+from tests import laws
 from tests.children import start_child
 from tests.waiting import wait_until
 from worker.processes import MarkedProcess, marked_processes
@@ -68,19 +68,8 @@ class Service:
 
     def start_worker(self, host_name: str = "alpha", **settings: object) -> "subprocess.Popen[bytes]":
         """Start the worker of a host and return once it has registered and beaten."""
-        run_root = self.folder / host_name
-        run_root.mkdir(exist_ok=True)
-        worker = start_child(
-            [sys.executable, "-m", "worker"],
-            log=self.folder / f"{host_name}.log",
-            folder=self.folder,
-            environment=os.environ
-            | self._environment
-            | {"RANKZERO_HOST_NAME": host_name, "RANKZERO_RUN_ROOT": str(run_root)}
-            | {f"RANKZERO_{name.upper()}": str(value) for name, value in settings.items()},
-        )
-        self._workers.append(worker)
         before = self._heartbeat(host_name)
+        worker = self.spawn_worker(host_name, log_name=host_name, **settings)
         wait_until(
             lambda: worker.poll() is None and self._heartbeat(host_name) != before,
             timeout_s=30,
@@ -88,13 +77,35 @@ class Service:
         )
         return worker
 
+    def spawn_worker(
+        self, host_name: str = "alpha", *, log_name: str | None = None, **settings: object
+    ) -> "subprocess.Popen[bytes]":
+        """Start the worker of a host and return at once."""
+        run_root = self.folder / host_name
+        run_root.mkdir(exist_ok=True)
+        worker = start_child(
+            [sys.executable, "-m", "worker"],
+            log=self.folder / f"{log_name or host_name}.log",
+            folder=self.folder,
+            environment=os.environ
+            | self._environment
+            | {"RANKZERO_HOST_NAME": host_name, "RANKZERO_RUN_ROOT": str(run_root)}
+            | {f"RANKZERO_{name.upper()}": str(value) for name, value in settings.items()},
+        )
+        self._workers.append(worker)
+        return worker
+
     def catalog_is_known(self) -> bool:
         """Whether every host has published what its trainer can run."""
         with self.database.session_scope(read_only=True) as session:
             return all(host.catalog is not None for host in hosts.all_hosts(session))
 
-    def worker_log(self, host_name: str = "alpha") -> str:
-        return (self.folder / f"{host_name}.log").read_text()
+    def worker_log(self, log_name: str = "alpha") -> str:
+        """What the workers of a host wrote, or the one that was given this name for its log."""
+        return (self.folder / f"{log_name}.log").read_text()
+
+    def supervisor_log(self, placement: Placement) -> str:
+        return (Path(placement.run_dir) / "supervisor.log").read_text()
 
     def submit(self, device: object = "0,1", *, train: dict[str, Any] | None = None, **policy: Any) -> int:
         """Store a job as the API does and return its id."""
@@ -158,6 +169,11 @@ class Service:
         with self.database.session_scope(read_only=True) as session:
             return attempts.select_placements(session, job_id)[-1]
 
+    def leases(self, job_id: int, attempt: int) -> Sequence[Lease]:
+        query = select(Lease).where(Lease.job_id == job_id, Lease.attempt == attempt).order_by(Lease.id)
+        with self.database.session_scope(read_only=True) as session:
+            return session.scalars(query).all()
+
     def supervisor_pid(self, job_id: int) -> int:
         supervisor = self.placement(job_id).supervisor
         assert supervisor is not None
@@ -182,33 +198,31 @@ class Service:
         return "\n".join([f"it is {job.state}: {job.reason or job.failure}", *lines[-15:]])
 
     def assert_laws_held(self, *job_ids: int) -> None:
-        """After any fault: jobs are terminal, leases never overlapped, nothing runs, checkpoints are whole."""
+        """After any fault, once these jobs are terminal and no other job runs: see `tests.laws`."""
         for job_id in job_ids:
-            job = self.job(job_id)
-            assert State(job.state).is_terminal, self.story(job_id)
-            assert job.attempt <= job.max_retries + 1
-            assert all(attempt.ended_at is not None for attempt in self.attempts(job_id))
-        self._assert_leases_never_overlapped()
+            assert State(self.job(job_id).state).is_terminal, self.story(job_id)
+        laws.assert_held(self.database, job_ids)
         wait_until(
             lambda: not self.processes(),
             timeout_s=10,
             what=lambda: f"all processes to be gone: {self.processes()}",
         )
 
-    def _assert_leases_never_overlapped(self) -> None:
-        with self.database.session_scope(read_only=True) as session:
-            history = hosts.lease_history(session)
-        by_device: dict[tuple[str, str], list[Any]] = {}
-        for host_name, device, lease, _job in history:
-            assert lease.released_at is not None, f"{device} of {host_name} is still held by job {lease.job_id}"
-            by_device.setdefault((host_name, device), []).append(lease)
-        for place, leases in by_device.items():
-            for earlier, later in pairwise(leases):
-                assert earlier.released_at <= later.acquired_at, f"two leases on {place} at once"
+    def assert_same_series(self, job_id: int, undisturbed: int) -> None:
+        """A run that was disturbed tells of the same training, bit for bit, as one that was not."""
+        assert laws.training_series(self.metrics(job_id)) == laws.training_series(self.metrics(undisturbed))
 
     def _heartbeat(self, host_name: str) -> object:
         with self.database.session_scope(read_only=True) as session:
             return {host.name: host.heartbeat_at for host in hosts.all_hosts(session)}.get(host_name)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def _data_root() -> Path:

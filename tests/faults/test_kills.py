@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from jobs.states import Outcome, State
-from tests.service import Service
+from tests.service import Service, is_running
 from tests.waiting import wait_until
 
 LONG = {"epochs": 4}
@@ -58,7 +58,7 @@ def test_no_rank_outlives_its_supervisor_and_the_job_resumes_to_the_same_weights
     pids = service.rank_pids(job_id)
     assert len(pids) >= 3  # the launcher and two ranks
     os.kill(service.supervisor_pid(job_id), signal.SIGKILL)
-    wait_until(lambda: not any(map(_is_running, pids)), timeout_s=5, what="the ranks to die with their supervisor")
+    wait_until(lambda: not any(map(is_running, pids)), timeout_s=5, what="the ranks to die with their supervisor")
 
     service.wait_for(job_id, State.SUCCEEDED)
     lost, retried = service.attempts(job_id)
@@ -69,8 +69,7 @@ def test_no_rank_outlives_its_supervisor_and_the_job_resumes_to_the_same_weights
     service.assert_laws_held(undisturbed, job_id)
     ours, theirs = final_weights(service, job_id), final_weights(service, undisturbed)
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
-    series = [(metric.name, metric.step) for metric in service.metrics(job_id)]
-    assert series == [(metric.name, metric.step) for metric in service.metrics(undisturbed)]
+    service.assert_same_series(job_id, undisturbed)
 
 
 def test_a_killed_rank_is_named_and_the_job_is_retried(service: Service) -> None:
@@ -119,10 +118,3 @@ def rank_pid(service: Service, job_id: int, *, rank: int) -> int:
     marks = [(pid, Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")) for pid in service.rank_pids(job_id)]
     (pid,) = [pid for pid, environment in marks if f"RANK={rank}".encode() in environment]
     return pid
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False

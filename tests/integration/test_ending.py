@@ -155,3 +155,43 @@ def test_an_attempt_that_others_have_ended_is_not_ended_again(service: Service, 
         finish(service, placement)
 
     assert service.everything() == before
+
+
+def no_folder(folder: Path) -> None:
+    folder.rmdir()
+    folder.write_text("a file where the folder was")
+
+
+def a_folder_for_a_journal(folder: Path) -> None:
+    RunDir(folder).journal.mkdir()
+
+
+def a_folder_for_a_log(folder: Path) -> None:
+    RunDir(folder).log(1).mkdir(parents=True)
+
+
+def a_folder_for_the_error(folder: Path) -> None:
+    RunDir(folder).error.mkdir()
+
+
+def a_loop(folder: Path) -> None:
+    RunDir(folder).journal.symlink_to(RunDir(folder).journal)
+
+
+@pytest.mark.parametrize(
+    "break_it", [no_folder, a_folder_for_a_journal, a_folder_for_a_log, a_folder_for_the_error, a_loop]
+)
+def test_a_run_directory_that_cannot_be_read_does_not_keep_the_devices(
+    service: Service, tmp_path: Path, break_it: Callable[[Path], None]
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    placement, _ = place(service, folder)
+    break_it(folder)
+
+    assert finish(service, placement) == "queued"
+
+    failure = service.job(placement.job_id).failure
+    assert failure is not None
+    assert failure["cause"] == "lost"
+    assert "its run directory cannot be read: " in failure["message"]

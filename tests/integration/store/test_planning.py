@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import event, select
 from sqlalchemy.exc import IntegrityError
 
 from jobs.database import now
@@ -218,6 +218,23 @@ def test_a_job_whose_spec_this_version_cannot_read_does_not_keep_the_others_wait
 
     assert [placement.job_id for placement in service.plan()] == [other]
     assert "cannot be read" in str(service.job(unreadable).reason)
+
+
+def test_a_reason_that_is_no_news_is_not_written_again(service: Service) -> None:
+    service.run("0,1")
+    for device in ("0", "1", "0,1", "7"):
+        service.submit(device)
+    service.plan()
+    written: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith(("INSERT", "UPDATE", "DELETE")):
+            written.append(statement)
+
+    event.listen(service.database.engine, "after_cursor_execute", note)
+    assert service.plan() == []
+
+    assert written == []
 
 
 def test_planning_with_nothing_to_plan_writes_nothing(service: Service) -> None:

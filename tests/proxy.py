@@ -1,0 +1,104 @@
+"""A way to a server that the test may cut: a network between a client and its database, with the faults of one."""
+
+import socket
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import make_url
+
+
+class Proxy:
+    """Passes bytes between its clients and a server, until it is told to lose some of them."""
+
+    def __init__(self, server_url: str) -> None:
+        """Listen for clients of the PostgreSQL database at `server_url`; `url` is the same database through here."""
+        server = make_url(server_url)
+        assert server.host is not None
+        assert server.port is not None
+        self._server = (server.host, server.port)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        port: int = self._listener.getsockname()[1]
+        self.url = server.set(port=port).render_as_string(hide_password=False)
+        self._lock = threading.Lock()
+        self._connections: set[tuple[socket.socket, socket.socket]] = set()
+        self._lose_every: int | None = None
+        self._commits = 0
+        self.lost_answers = 0
+        """How many commits have been made whose answer never arrived."""
+        threading.Thread(target=self._accept, name="proxy", daemon=True).start()
+
+    def lose_answers_to_commits(self, *, every: int) -> None:
+        """From now on break the connection of every so-and-so-many-th COMMIT after it is done, before it says so."""
+        self._commits, self._lose_every = 0, every
+
+    def lose_nothing(self) -> None:
+        self._lose_every = None
+
+    def close(self) -> None:
+        self._listener.close()
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            _break(connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            server = socket.create_connection(self._server, timeout=5)
+        except OSError:
+            client.close()
+            return
+        server.settimeout(None)
+        connection = (client, server)
+        with self._lock:
+            self._connections.add(connection)
+        loses_answer = threading.Event()
+        back = threading.Thread(target=self._pass_answers, args=(connection, loses_answer), daemon=True)
+        back.start()
+        with suppress(OSError):
+            while request := client.recv(65536):
+                if b"COMMIT" in request and self._is_to_be_lost():
+                    loses_answer.set()
+                server.sendall(request)
+        _break(connection)
+        back.join()
+        with self._lock:
+            self._connections.discard(connection)
+        client.close()
+        server.close()
+
+    def _pass_answers(self, connection: tuple[socket.socket, socket.socket], loses_answer: threading.Event) -> None:
+        client, server = connection
+        with suppress(OSError):
+            while answer := server.recv(65536):
+                if loses_answer.is_set():  # the server has answered, so the commit is done
+                    self.lost_answers += 1
+                    break
+                client.sendall(answer)
+        _break(connection)
+
+    def _is_to_be_lost(self) -> bool:
+        with self._lock:
+            self._commits += 1
+            return self._lose_every is not None and self._commits % self._lose_every == 0
+
+
+def _break(connection: tuple[socket.socket, socket.socket]) -> None:
+    for end in connection:
+        with suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
