@@ -3,6 +3,8 @@
 import errno
 from datetime import UTC, datetime
 
+from pydantic import ValidationError
+
 from trainer.error_report import ErrorReport, signal_name
 from trainer.errors import Cause
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_INTERRUPTED
@@ -22,6 +24,13 @@ def not_started(error: OSError) -> ErrorReport:
     """The host could not start the trainer: no fault of the training, whatever it was short of."""
     cause = Cause.DISK_FULL if error.errno == errno.ENOSPC else Cause.LOST
     return ErrorReport(cause=cause, message=f"the run could not be started: {error}", time=datetime.now(UTC))
+
+
+def spec_unreadable(error: ValidationError) -> ErrorReport:
+    """The stored spec is of another version of the service: no try of this one would read it."""
+    problems = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+    message = f"its spec cannot be read by this version: {problems}"
+    return ErrorReport(cause=Cause.CONFIG, message=message, time=datetime.now(UTC))
 
 
 def exited(returncode: int) -> ErrorReport:

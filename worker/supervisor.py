@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import structlog
+from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.database import Database, get_database
@@ -77,6 +78,8 @@ class Supervisor:
             report = self._train()
         except OSError as error:
             report = failure_reports.not_started(error)
+        except ValidationError as error:
+            report = failure_reports.spec_unreadable(error)
         while not end_run(self._placement.run_dir, with_descendants=True):
             log.error("devices_still_held", devices=self._placement.devices)
         if self._is_orphaned():

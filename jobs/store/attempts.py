@@ -204,16 +204,12 @@ def end(
     The caller has proven that no process of the attempt is left, or that the time is past by which a cut-off
     supervisor has killed its own. Raises StaleAttemptError if the attempt has ended already.
     """
-    at = now(session)
-    statement = (
-        update(Attempt)
-        .where(Attempt.job_id == job_id, Attempt.number == attempt, Attempt.ended_at.is_(None))
-        .values(ended_at=at, outcome=outcome, failure=failure)
-    )
-    if not changed(session, statement):
-        raise StaleAttemptError(f"job {job_id}, attempt {attempt} has ended already")
-    mine = (Placement.job_id == job_id, Placement.attempt == attempt, Placement.ended_at.is_(None))
-    changed(session, update(Placement).where(*mine).values(ended_at=at))
+    fence(session, job_id=job_id, attempt=attempt)
+    at = now(session)  # with the attempt's row held: its end is later than all that was written in its name
+    mine = (Attempt.job_id == job_id, Attempt.number == attempt)
+    changed(session, update(Attempt).where(*mine).values(ended_at=at, outcome=outcome, failure=failure))
+    open_ = (Placement.job_id == job_id, Placement.attempt == attempt, Placement.ended_at.is_(None))
+    changed(session, update(Placement).where(*open_).values(ended_at=at))
     held = (Lease.job_id == job_id, Lease.attempt == attempt, Lease.released_at.is_(None))
     changed(session, update(Lease).where(*held).values(released_at=at))
     # With its row held: an intent written at this moment is either seen here, or sees the state written here.

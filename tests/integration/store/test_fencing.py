@@ -1,19 +1,22 @@
 """Fencing: whatever is written in the name of an attempt that has ended is refused, and changes nothing."""
 
 import inspect
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from jobs.errors import OffsetsMovedError, StaleAttemptError
 from jobs.states import Intent, Outcome
 from jobs.store import attempts, reports
 from jobs.store.attempts import Shipped
-from jobs.tables import Placement
+from jobs.tables import LogChunk, Placement
 from tests.integration.store.conftest import Service
+from tests.integration.store.turns import wait_for_blocked
 from trainer.journal import JournalWriter, Log, Metrics
 from trainer.run_dir import RunDir
 from worker.shipping import Shipper
@@ -118,3 +121,22 @@ def test_an_attempt_that_has_not_ended_may_write(service: Service) -> None:
     for name in WRITES.keys() - {"claim", "end"}:
         with service.database.session_scope() as session:
             WRITES[name](session, placement)
+
+
+def test_an_attempt_ends_later_than_all_that_was_written_while_its_end_waited(postgres_service: Service) -> None:
+    service, database = postgres_service, postgres_service.database
+    placement = service.run()
+
+    with database.session_scope() as session:
+        attempts.fence(session, job_id=placement.job_id, attempt=1)
+        ending = threading.Thread(target=service.end, args=(placement, Outcome.LOST))
+        ending.start()
+        wait_for_blocked(database)
+        reports.add_logs(session, placement, [reports.LogPiece(0, 0, "the last word\n")])
+    ending.join()
+
+    with database.session_scope(read_only=True) as session:
+        (chunk,) = session.scalars(select(LogChunk)).all()
+    (attempt,) = service.attempts(placement.job_id)
+    assert attempt.ended_at is not None
+    assert chunk.at < attempt.ended_at

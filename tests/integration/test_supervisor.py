@@ -1,0 +1,112 @@
+"""The supervisor as the process it is, on placements whose run cannot begin: the attempt ends and says why."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobs.database import Database
+from jobs.spec import JobSpec
+from jobs.states import Outcome
+from jobs.store import attempts, jobs
+from jobs.tables import Placement
+from tests.api_server import NO_BROKER
+from tests.integration.store.conftest import Service
+
+
+@pytest.fixture
+def service(database_url: str) -> Iterator[Service]:
+    service = Service(Database(database_url))
+    service.register()
+    yield service
+    service.database.dispose()
+
+
+def launch(service: Service, run_dir: Path, **fields: object) -> Placement:
+    """A placement that waits for its supervisor, and whose run directory is to be `run_dir`."""
+    placement = service.launch("0", **fields)
+    with service.database.session_scope() as session:
+        attempts.get_placement(session, placement.id).run_dir = str(run_dir)
+    return placement
+
+
+def supervise(service: Service, placement: Placement) -> str:
+    """Run the supervisor of a placement to its end; return what it wrote."""
+    database_url = service.database.url.render_as_string(hide_password=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "worker.supervisor", str(placement.id)],
+        env=os.environ | {"RANKZERO_DATABASE_URL": database_url, "RANKZERO_BROKER_URL": NO_BROKER},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def test_a_run_that_its_host_cannot_begin_is_lost_and_not_a_fault_of_the_training(
+    service: Service, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    placement = launch(service, tmp_path / "file" / "run")
+
+    supervise(service, placement)
+
+    job = service.job(placement.job_id)
+    (attempt,) = service.attempts(job.id)
+    assert (job.state, job.retries, attempt.outcome) == ("queued", 1, Outcome.LOST)
+    assert job.failure is not None
+    assert job.failure["cause"] == "lost"
+    assert "Not a directory" in job.failure["message"]
+    assert str(tmp_path / "file") in job.failure["message"]
+    assert service.live_leases() == []
+
+
+def test_a_spec_that_this_version_cannot_read_fails_at_once_and_names_the_field(
+    service: Service, tmp_path: Path
+) -> None:
+    placement = launch(service, tmp_path / "run")
+    with service.database.session_scope() as session:
+        job = jobs.get(session, placement.job_id)
+        job.spec = job.spec | {"from_the_future": True}
+
+    supervise(service, placement)
+
+    job = service.job(placement.job_id)
+    assert (job.state, job.retries) == ("failed", 0)
+    assert job.failure is not None
+    assert job.failure["cause"] == "config"
+    assert "from_the_future" in job.failure["message"]
+    assert service.live_leases() == []
+
+
+def test_a_supervisor_of_a_placement_that_another_has_leaves_it_alone(service: Service, tmp_path: Path) -> None:
+    placement = launch(service, tmp_path / "run")
+    service.claim(placement, "1:1")
+    before = service.everything()
+
+    assert "not_ours" in supervise(service, placement)
+
+    assert service.everything() == before
+
+
+def test_a_supervisor_of_a_placement_that_has_ended_leaves_it_alone(service: Service, tmp_path: Path) -> None:
+    placement = launch(service, tmp_path / "run")
+    service.end(placement, Outcome.LOST)
+    before = service.everything()
+
+    assert "not_ours" in supervise(service, placement)
+
+    assert service.everything() == before
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_stored_spec_is_the_one_that_was_validated(service: Service) -> None:
+    job = service.job(service.submit("0"))
+
+    assert JobSpec.model_validate(job.spec).model_dump(mode="json") == job.spec
