@@ -17,8 +17,9 @@ from jobs.settings import get_settings
 
 PLANNER_LOCK = 0x52414E4B
 """Key of the advisory lock that makes planners take turns ("RANK")."""
-TIME_LIMITS = "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
-"""PostgreSQL's own, in each session of the service."""
+TIME_LIMITS = "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=10s"
+"""PostgreSQL's own, in each session of the service. The last is how long the locks of a host that is cut off in the
+middle of a transaction hold: meanwhile nobody plans, or nobody frees its devices."""
 
 
 class Database:

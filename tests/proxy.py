@@ -2,7 +2,8 @@
 
 import socket
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -23,6 +24,9 @@ class Proxy:
         self.url = server.set(port=port).render_as_string(hide_password=False)
         self._lock = threading.Lock()
         self._connections: set[tuple[socket.socket, socket.socket]] = set()
+        self._is_open = threading.Event()
+        self._is_open.set()
+        self._refuses = False
         self._lose_every: int | None = None
         self._commits = 0
         self.lost_answers = 0
@@ -33,11 +37,31 @@ class Proxy:
         """From now on break the connection of every so-and-so-many-th COMMIT after it is done, before it says so."""
         self._commits, self._lose_every = 0, every
 
-    def lose_nothing(self) -> None:
-        self._lose_every = None
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Hold back every byte, as a network that lost its route does: clients get neither answer nor error."""
+        self._is_open.clear()
+        try:
+            yield
+        finally:
+            self._is_open.set()
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Break every connection, and each new one at once, as a machine whose server is down does."""
+        self._refuses = True
+        self._break_all()
+        try:
+            yield
+        finally:
+            self._refuses = False
 
     def close(self) -> None:
         self._listener.close()
+        self._break_all()
+        self._is_open.set()
+
+    def _break_all(self) -> None:
         with self._lock:
             connections = list(self._connections)
         for connection in connections:
@@ -55,6 +79,9 @@ class Proxy:
         with suppress(OSError):  # closed
             while True:
                 client, _ = self._listener.accept()
+                if self._refuses:
+                    client.close()
+                    continue
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
@@ -74,6 +101,7 @@ class Proxy:
             while request := client.recv(65536):
                 if b"COMMIT" in request and self._is_to_be_lost():
                     loses_answer.set()
+                self._is_open.wait()
                 server.sendall(request)
         _break(connection)
         back.join()
@@ -89,6 +117,7 @@ class Proxy:
                 if loses_answer.is_set():  # the server has answered, so the commit is done
                     self.lost_answers += 1
                     break
+                self._is_open.wait()
                 client.sendall(answer)
         _break(connection)
 

@@ -9,8 +9,7 @@ import signal
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -93,22 +92,6 @@ class Server(ABC):
         # The children are not ours to wait on; a restart fails while one still holds the server's shared memory.
         self._wait_for_end()
         psutil.wait_procs(processes, timeout=STOP_TIMEOUT_S)
-
-    @contextmanager
-    def frozen(self) -> Iterator[None]:
-        """Stop the server and all its processes with SIGSTOP: its clients wait, and get neither answer nor error."""
-        server = psutil.Process(self.pid)
-        server.suspend()  # first, so that it starts no child that is missing from the list
-        children = server.children(recursive=True)
-        try:
-            for child in children:
-                with suppress(psutil.NoSuchProcess):
-                    child.suspend()
-            yield
-        finally:
-            for process in (*children, server):
-                with suppress(psutil.NoSuchProcess):
-                    process.resume()
 
     def close(self) -> None:
         """End the server for good: nothing of it is left, neither process nor file nor claim."""

@@ -68,10 +68,10 @@ class Service:
 
     def start_worker(self, host_name: str = "alpha", **settings: object) -> "subprocess.Popen[bytes]":
         """Start the worker of a host and return once it has registered and beaten."""
-        before = self._heartbeat(host_name)
+        before = self.heartbeat(host_name)
         worker = self.spawn_worker(host_name, log_name=host_name, **settings)
         wait_until(
-            lambda: worker.poll() is None and self._heartbeat(host_name) != before,
+            lambda: worker.poll() is None and self.heartbeat(host_name) != before,
             timeout_s=30,
             what=lambda: f"the worker of {host_name} to report; its log:\n{self.worker_log(host_name)}",
         )
@@ -212,7 +212,8 @@ class Service:
         """A run that was disturbed tells of the same training, bit for bit, as one that was not."""
         assert laws.training_series(self.metrics(job_id)) == laws.training_series(self.metrics(undisturbed))
 
-    def _heartbeat(self, host_name: str) -> object:
+    def heartbeat(self, host_name: str) -> object:
+        """When the worker of a host was last heard of; None where no host has this name."""
         with self.database.session_scope(read_only=True) as session:
             return {host.name: host.heartbeat_at for host in hosts.all_hosts(session)}.get(host_name)
 

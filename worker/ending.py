@@ -30,7 +30,7 @@ def finish(database: Database, placement: Placement, report: ErrorReport, *, spe
     try:
         Shipper(database, current).ship(final=True)
         completed = _is_completed(run_dir)
-        failure = None if completed else _reported(run_dir) or report
+        failure = None if completed else _why(_reported(run_dir), report)
     except OSError as error:
         # Whatever it says cannot be read, now or ever: an attempt that never ends would hold its devices for good.
         log.error("run_dir_unreadable", run_dir=placement.run_dir, error=str(error))
@@ -52,6 +52,13 @@ def finish(database: Database, placement: Placement, report: ErrorReport, *, spe
 
     wakeups.wake_planner(placement.job_id)
     return state
+
+
+def _why(reported: ErrorReport | None, report: ErrorReport) -> ErrorReport:
+    """What the run itself says, unless all that it knows is that it was told to stop, and `report` says why."""
+    if reported is None or (reported.cause is Cause.INTERRUPTED and report.cause is not Cause.INTERRUPTED):
+        return report
+    return reported
 
 
 def _reported(run_dir: RunDir) -> ErrorReport | None:

@@ -16,8 +16,8 @@ from tests.integration.store.test_reports import write_run
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
 from trainer.journal import JournalWriter, Log
-from trainer.run_dir import RunDir
-from worker import ending
+from trainer.run_dir import EXIT_INTERRUPTED, RunDir
+from worker import ending, failure_reports
 
 REPORT = ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message="the trainer was ended by SIGKILL", time=datetime.now(UTC))
 
@@ -62,6 +62,30 @@ def test_an_error_file_says_more_than_an_exit_status(service: Service, tmp_path:
     failure = service.job(placement.job_id).failure
     assert failure is not None
     assert (failure["message"], failure["rank"]) == ("ValueError: no such thing", 1)
+
+
+def test_who_told_a_run_to_stop_knows_better_why_it_did(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    stopped = ErrorReport(cause=Cause.INTERRUPTED, message="stopped by SIGTERM", rank=0, time=datetime.now(UTC))
+    run_dir.error.write_text(stopped.model_dump_json())
+
+    assert ending.finish(service.database, placement, failure_reports.lost("cut off")) == "queued"
+
+    failure = service.job(placement.job_id).failure
+    assert failure is not None
+    assert (failure["cause"], failure["message"]) == ("lost", "cut off")
+
+
+def test_a_run_that_was_stopped_by_nobody_we_know_tells_it_itself(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    stopped = ErrorReport(cause=Cause.INTERRUPTED, message="stopped by SIGTERM", rank=0, time=datetime.now(UTC))
+    run_dir.error.write_text(stopped.model_dump_json())
+
+    assert ending.finish(service.database, placement, failure_reports.exited(EXIT_INTERRUPTED)) == "queued"
+
+    failure = service.job(placement.job_id).failure
+    assert failure is not None
+    assert failure["message"] == "stopped by SIGTERM"
 
 
 def test_a_run_that_left_no_word_is_lost_and_tried_again(service: Service, tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, text, update
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import func, select, text, update
+from sqlalchemy.exc import DBAPIError, OperationalError
 
-from jobs.database import Database, get_database, now
+from jobs.database import Database, get_database, lock_planning, now
 from jobs.settings import get_settings
 from jobs.states import Intent
 from jobs.store import hosts, jobs
@@ -147,15 +147,32 @@ def test_a_postgresql_url_without_a_driver_uses_psycopg_3(postgresql_url: str) -
 
 def test_a_postgresql_that_does_not_answer_a_lock_is_an_error_not_a_hang(postgresql_url: str) -> None:
     database = Database(postgresql_url)
-    limits = "SELECT current_setting(name) FROM unnest(ARRAY['statement_timeout', 'lock_timeout']) AS name"
+    names = ["statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"]
 
     with database.session_scope() as session:
-        assert session.scalars(text(limits)).all() == ["30s", "10s"]
+        limits = [session.scalar(select(func.current_setting(name))) for name in names]
+        assert limits == ["30s", "10s", "10s"]
         session.execute(text("SET LOCAL statement_timeout = '50ms'"))
         with pytest.raises(OperationalError, match="statement timeout"):
             session.execute(text("SELECT pg_sleep(60)"))
         session.rollback()
     database.dispose()
+
+
+def test_one_who_vanished_in_the_middle_of_a_transaction_does_not_keep_the_others_waiting(postgresql_url: str) -> None:
+    vanished, others = Database(postgresql_url), Database(postgresql_url)
+
+    def vanish_while_planning() -> None:
+        with vanished.session_scope() as session:
+            lock_planning(session)
+            session.execute(text("SET LOCAL idle_in_transaction_session_timeout = '200ms'"))
+            with others.session_scope() as waiting:
+                lock_planning(waiting)
+
+    with pytest.raises(DBAPIError, match="idle-in-transaction"):
+        vanish_while_planning()
+    for database in (vanished, others):
+        database.dispose()
 
 
 def test_a_process_has_one_database_as_its_settings_name_it(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
