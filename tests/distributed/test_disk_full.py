@@ -37,7 +37,9 @@ class SmallDisk:
         self.path = Path(f"/proc/{self._shell.pid}/root{folder}")
 
     def enlarge(self) -> None:
-        assert self._tell(f"mount -o remount,size=100m '{self._mounted}' && echo done").strip() == "done"
+        # Else mount repeats the options that the kernel shows, and among them is a uid that this namespace does not have.
+        resize = f"mount --options-mode=ignore -o remount,size=100m rankzero-test '{self._mounted}'"
+        assert self._tell(f"{resize} && echo done") == "done"
 
     def close(self) -> None:
         with self._shell:
@@ -49,9 +51,9 @@ class SmallDisk:
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
         with suppress(BrokenPipeError):
-            self._shell.stdin.write(f"{command} 2>&1\n")
+            self._shell.stdin.write(f"{{ {command}; }} 2>&1 | tail -n 1\n")
             self._shell.stdin.flush()
-        return self._shell.stdout.readline()
+        return self._shell.stdout.readline().strip()
 
 
 @pytest.fixture
@@ -62,9 +64,9 @@ def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
         disk = SmallDisk(folder)
     except FileNotFoundError:
         pytest.skip("this system has no unshare (util-linux) to make a file system of a given size with")
-    if disk.said.strip() != "mounted":
+    if disk.said != "mounted":
         disk.close()
-        pytest.skip(f"this system lets nobody make a file system of a given size: {disk.said.strip()}")
+        pytest.skip(f"this system lets nobody make a file system of a given size: {disk.said}")
     yield disk
     disk.close()
 
