@@ -37,7 +37,7 @@ class SmallDisk:
         self.path = Path(f"/proc/{self._shell.pid}/root{folder}")
 
     def enlarge(self) -> None:
-        # Else mount repeats the options that the kernel shows, and among them is a uid that this namespace does not have.
+        # Else mount repeats the options that the kernel shows: among them a uid that this namespace does not have.
         resize = f"mount --options-mode=ignore -o remount,size=100m rankzero-test '{self._mounted}'"
         assert self._tell(f"{resize} && echo done") == "done"
 
