@@ -2,9 +2,13 @@
 
 from datetime import datetime
 
+import pytest
+
 from jobs.states import State
 from jobs.store import hosts
 from tests.service import Service
+
+pytestmark = pytest.mark.timeout(240)  # whole runs, several in a row
 
 
 def holds(service: Service) -> dict[int, tuple[datetime, datetime]]:
@@ -30,7 +34,9 @@ def test_jobs_on_disjoint_devices_of_one_host_run_at_the_same_time(service: Serv
 
 
 def test_jobs_on_overlapping_devices_never_run_at_the_same_time(service: Service) -> None:
-    both, one, other = service.submit("0,1"), service.submit("1"), service.submit("cuda:1,cuda:0")
+    short = {"epochs": 1}
+    both, one = service.submit("0,1", train=short), service.submit("1", train=short)
+    other = service.submit("cuda:1,cuda:0", train=short)
     service.start_worker()
     for job_id in (both, one, other):
         service.wait_for(job_id, State.SUCCEEDED)

@@ -4,11 +4,14 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 import torch
 
 from jobs.states import Outcome, State
 from tests.service import Service, is_running
 from tests.waiting import wait_until
+
+pytestmark = pytest.mark.timeout(240)  # whole runs, several in a row
 
 LONG = {"epochs": 4}
 
@@ -24,7 +27,7 @@ def final_weights(service: Service, job_id: int) -> dict[str, torch.Tensor]:
 
 def test_the_run_goes_on_when_its_worker_is_killed(service: Service) -> None:
     worker = service.start_worker()
-    job_id = service.submit(train=LONG)
+    job_id = service.submit("0", train=LONG)
     service.wait_for_step(job_id, 3)
     worker.kill()
     worker.wait()
@@ -35,7 +38,7 @@ def test_the_run_goes_on_when_its_worker_is_killed(service: Service) -> None:
 
 def test_a_worker_that_comes_back_adopts_the_run_that_went_on(service: Service) -> None:
     worker = service.start_worker()
-    job_id = service.submit(train=LONG)
+    job_id = service.submit("0", train=LONG)
     service.wait_for_step(job_id, 3)
     supervisor = service.supervisor_pid(job_id)
     worker.kill()
@@ -86,7 +89,7 @@ def test_a_killed_rank_is_named_and_the_job_is_retried(service: Service) -> None
 
 def test_a_job_whose_supervisor_dies_again_and_again_fails_within_its_budget(service: Service) -> None:
     service.start_worker()
-    job_id = service.submit(train=LONG, max_retries=1)
+    job_id = service.submit("0", train=LONG, max_retries=1)
     for attempt in (1, 2):
         service.wait_for_attempt(job_id, attempt)
         os.kill(service.supervisor_pid(job_id), signal.SIGKILL)
@@ -98,7 +101,7 @@ def test_a_job_whose_supervisor_dies_again_and_again_fails_within_its_budget(ser
 
 def test_runs_that_end_with_their_worker_are_saved_first_and_spend_no_retry(service: Service) -> None:
     worker = service.start_worker(runs_outlive_worker=False)
-    job_id = service.submit(train=LONG)
+    job_id = service.submit("0", train=LONG)
     service.wait_for_step(job_id, 3)
     worker.terminate()
     worker.wait(timeout=60)

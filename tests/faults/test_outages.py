@@ -3,12 +3,16 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from jobs.states import State
 from tests.servers import PostgresServer, ValkeyServer
 from tests.service import Service
 from tests.waiting import wait_until
 from trainer.journal import Metrics, read_records
 from trainer.run_dir import RunDir
+
+pytestmark = pytest.mark.timeout(240)  # whole runs, several in a row
 
 
 def journal_steps(service: Service, job_id: int) -> list[int]:
