@@ -1,12 +1,11 @@
 """Reports of failures that a run's own files do not tell of: it never started, was ended, or died without a word."""
 
-import errno
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
 from trainer.error_report import ErrorReport, signal_name
-from trainer.errors import Cause
+from trainer.errors import Cause, os_error_cause
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_INTERRUPTED
 
 
@@ -22,7 +21,7 @@ def interrupted(message: str) -> ErrorReport:
 
 def not_started(error: OSError) -> ErrorReport:
     """The host could not start the trainer: no fault of the training, whatever it was short of."""
-    cause = Cause.DISK_FULL if error.errno == errno.ENOSPC else Cause.LOST
+    cause = Cause.DISK_FULL if os_error_cause(error) is Cause.DISK_FULL else Cause.LOST
     return ErrorReport(cause=cause, message=f"the run could not be started: {error}", time=datetime.now(UTC))
 
 
