@@ -75,7 +75,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(InvalidSpecError, _invalid_spec)
     app.add_exception_handler(InvalidFilterError, _invalid_filter)
     app.add_exception_handler(NotFoundError, _not_found)
-    for silent in (exc.OperationalError, exc.InterfaceError, exc.TimeoutError):
+    # InternalError: PostgreSQL ended the transaction, such as one that took too long.
+    for silent in (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError):
         app.add_exception_handler(silent, _database_silent)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _unexpected)

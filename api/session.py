@@ -1,26 +1,21 @@
-"""One transaction for each request, over before the first byte of the answer leaves."""
+"""One transaction for each request, over before the first byte of the answer leaves.
 
-from collections.abc import Iterator
-from typing import Annotated
+Endpoints open it themselves, in the thread that runs them. As a dependency it would be opened in one thread of a
+limited number and closed in another: once all of them wait for a connection, none is left to give one back.
+"""
 
-from fastapi import Depends
+from contextlib import AbstractContextManager
+
 from sqlalchemy.orm import Session
 
 from jobs.database import get_database
 
 
-def get_session() -> Iterator[Session]:
+def reading() -> AbstractContextManager[Session]:
     """Open the request's transaction for reading."""
-    with get_database().session_scope(read_only=True) as session:
-        yield session
+    return get_database().session_scope(read_only=True)
 
 
-def get_writing_session() -> Iterator[Session]:
-    """Open the request's transaction for writing; it commits before the answer is sent, or the answer is an error."""
-    with get_database().session_scope() as session:
-        yield session
-
-
-# The scope "function" ends the transaction with the endpoint: a slow reader of an answer holds no connection.
-Reading = Annotated[Session, Depends(get_session, scope="function")]
-Writing = Annotated[Session, Depends(get_writing_session, scope="function")]
+def writing() -> AbstractContextManager[Session]:
+    """Open the request's transaction for writing; it commits before the answer is made, or the answer is an error."""
+    return get_database().session_scope()

@@ -101,6 +101,9 @@ def _postgresql_engine(url: URL, *, options: str) -> Engine:
     return create_engine(
         url,
         pool_pre_ping=True,
+        # As many in all as the API has threads: none of them waits for another's connection.
+        pool_size=5,
+        max_overflow=35,
         json_serializer=storable_json,
         # Nobody waits for a database that does not answer: each of these turns silence into an error.
         connect_args={

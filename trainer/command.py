@@ -135,7 +135,9 @@ def _tell(outcome: Outcome, run_dir: RunDir) -> int:
         say(f"completed: {values}  best checkpoint {run_dir.path / outcome.completed.best_checkpoint}")
     elif outcome.error is not None:
         where = f"rank {outcome.error.rank}: " if outcome.error.rank is not None else ""
-        say(f"{outcome.error.traceback or ''}{outcome.error.cause}: {where}{outcome.error.message}")
+        # Where the fault is in what was asked for, the message says it; lines of our own code would only hide it.
+        trace = outcome.error.traceback if outcome.error.cause is Cause.EXCEPTION else None
+        say(f"{trace or ''}{outcome.error.cause}: {where}{outcome.error.message}")
     return outcome.exit_status
 
 

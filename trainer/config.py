@@ -51,5 +51,5 @@ class TrainConfig(BaseModel):
     """Steps between two checkpoints inside an epoch; there is one at each epoch's end in any case."""
     resume: Name | None = None
     """Path of a checkpoint to continue from, on the host that trains."""
-    timeout_s: float = Field(default=10_800, gt=0)
+    timeout_s: float = Field(default=10_800, ge=1, le=2_592_000)
     """Longest wait in one collective before a rank gives up, in seconds; long, since a rank may be compiling."""

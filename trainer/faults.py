@@ -34,6 +34,10 @@ def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = 
     error = _loader_death(error, loader_check) or error
     text = "".join(traceback.format_exception(error))
     report = ErrorReport.of(error, cause=cause_of(error), rank=rank, traceback=text)
+    if report.cause is Cause.DISK_FULL:
+        # torch says it in terms of its own file format.
+        message = f"no space is left where the run writes (ENOSPC): {report.message}"
+        report = report.model_copy(update={"message": message})
     if _LOADER.match(str(error)):
         # A loader process's exception arrives with its traceback for a message; what it said itself is the last line.
         report = report.model_copy(

@@ -58,6 +58,28 @@ class Care:
                     log.exception("placement_not_cared_for", job_id=placement.job_id, attempt=placement.attempt)
             self._reap_children({placement.id for placement in placements})
 
+    def end_expired(self, expired: set[tuple[int, int]]) -> set[tuple[int, int]]:
+        """End this host's attempts of those whose leases ran out, as a supervisor would that is stopped or hangs.
+
+        Returns those that are this host's: nobody else need end them, now or in a later round.
+        """
+        with self._turn:
+            with self._database.session_scope(read_only=True) as session:
+                placements = attempts.open_placements(session, self._settings.host_name)
+            own = set()
+            for placement in placements:
+                key = (placement.job_id, placement.attempt)
+                if key not in expired or not (placement.supervisor is None or is_local(placement.supervisor)):
+                    continue
+                own.add(key)
+                why = "its lease ran out: no word from its supervisor"
+                if placement.supervisor is None:
+                    self._give_up(placement, why)
+                else:
+                    signal_process(placement.supervisor, signal.SIGKILL)
+                    self._rescue(placement, why)
+            return own
+
     def stop_supervisors(self, *, timeout_s: float) -> None:
         """Ask every supervisor of this host to stop, with a checkpoint, and wait for it. Needs no database."""
         with self._turn:

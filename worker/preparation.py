@@ -66,6 +66,11 @@ def _first_intact(
             if _digest(path, is_stopped) == checkpoint.sha256:
                 return path
             problem = "its content does not match its hash"
+        except FileNotFoundError:
+            problem = "there is no such file here"
+            if checkpoint.host_name == placement.host_name:
+                gone = partial(reports.set_removed, placement=placement, path=checkpoint.path)
+                patiently(database, gone, until=until)
         except OSError as error:
             problem = f"it cannot be read here: {error.strerror}"
         if is_stopped():

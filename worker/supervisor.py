@@ -165,9 +165,13 @@ class Supervisor:
 
     def _finish(self, report: ErrorReport) -> None:
         """End the attempt in the database, for as long as that takes: the ranks are dead, so nothing is at stake."""
+        # Celery, late: this sends one message at its end, and somebody waits for its start.
+        from jobs import wakeups
+
         while not self._is_orphaned():
             try:
                 ending.finish(self._database, self._placement, report, spends_retry=not self._stopped_on_request)
+                wakeups.flush(timeout_s=2)
                 return
             except StaleAttemptError as error:
                 log.warning("ended_by_others", reason=str(error))

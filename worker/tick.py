@@ -91,7 +91,8 @@ class Tick(threading.Thread):
             return
         with self._database.session_scope(read_only=True) as session:
             expired = attempts.expired(session)
-        for job_id, attempt in expired:
+        # Of this host's own, what their files say is shipped first.
+        for job_id, attempt in expired - self._care.end_expired(expired):
             with self._database.session_scope() as session:
                 if attempts.expire(session, job_id=job_id, attempt=attempt):
                     log.warning("lease_expired", job_id=job_id, attempt=attempt)

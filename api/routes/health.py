@@ -4,16 +4,16 @@ from fastapi import APIRouter
 from starlette.exceptions import HTTPException
 
 from api.models import Alive, Ready
+from api.session import reading
 from jobs import wakeups
-from jobs.database import get_database
 from jobs.store import schema
 
 router = APIRouter(tags=["health"])
 
 
 @router.get("/healthz", summary="Is the process alive?")
-def healthz() -> Alive:
-    """Answer as long as the process does."""
+async def healthz() -> Alive:
+    """Answer as long as the process does, also while every thread waits for the database."""
     return Alive()
 
 
@@ -23,8 +23,7 @@ def readyz() -> Ready:
 
     The broker is reported and not required: it only carries wake-ups.
     """
-    # Not the request's session: the broker may keep us waiting, and no transaction is open meanwhile.
-    with get_database().session_scope(read_only=True) as session:
+    with reading() as session:  # over before the broker keeps us waiting
         current = schema.is_current(session)
     if not current:
         raise HTTPException(503, "the database lacks this version's schema; run: python -m jobs.database upgrade")

@@ -3,13 +3,14 @@
 from fastapi import APIRouter
 
 from api.models import Hosts
-from api.session import Reading
+from api.session import reading
 from api.views import view_hosts
 
 router = APIRouter(prefix="/hosts", tags=["hosts"])
 
 
 @router.get("", summary="List hosts and their devices")
-def list_hosts(session: Reading) -> Hosts:
+def list_hosts() -> Hosts:
     """Return every host with its devices and who holds each."""
-    return view_hosts(session)
+    with reading() as session:
+        return view_hosts(session)

@@ -2,12 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, BackgroundTasks, Query, Response
+from fastapi import APIRouter, Query, Response
 
 from api.models import Attempts, Checkpoint, Event, Events, Job, LogChunk, Logs, Metric, SubmittedJob
 from api.pages import Page, read_page
 from api.queries import CheckpointQuery, EventQuery, JobId, JobQuery, LogQuery, MetricQuery
-from api.session import Reading, Writing
+from api.session import reading, writing
 from api.views import view_attempts
 from jobs import wakeups
 from jobs.spec import JobSpec
@@ -18,77 +18,84 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
 @router.post("", status_code=201, summary="Submit a job")
-def submit_job(spec: JobSpec, session: Writing, response: Response, background: BackgroundTasks) -> SubmittedJob:
+def submit_job(spec: JobSpec, response: Response) -> SubmittedJob:
     """Store a job as queued and return it; `warnings` says what its submitter should know.
 
     Once this has answered 201 the job is not lost, whatever dies.
     """
-    submission = jobs.submit(session, spec)
+    with writing() as session:
+        submission = jobs.submit(session, spec)
+    wakeups.wake_planner(submission.job.id)  # after the commit: a worker that wakes up finds the job
     response.headers["Location"] = f"/jobs/{submission.job.id}"
-    # After the commit and after the answer: a dead broker costs the client nothing.
-    background.add_task(wakeups.wake_planner, submission.job.id)
     job = SubmittedJob.model_validate(submission.job)
     return job.model_copy(update={"warnings": list(submission.warnings)})
 
 
 @router.get("", summary="List jobs")
-def list_jobs(query: Annotated[JobQuery, Query()], session: Reading) -> Page[Job]:
+def list_jobs(query: Annotated[JobQuery, Query()]) -> Page[Job]:
     """Return one page of the jobs that match every filter."""
     found = jobs.select_jobs(states=query.state, labels=query.labels, name=query.name, sort=query.sort)
-    return read_page(session, found, query, Job, order=query.sort)
+    with reading() as session:
+        return read_page(session, found, query, Job, order=query.sort)
 
 
 @router.get("/{job_id}", summary="Show a job")
-def get_job(job_id: JobId, session: Reading) -> Job:
+def get_job(job_id: JobId) -> Job:
     """Return one job."""
-    return Job.model_validate(jobs.get(session, job_id))
+    with reading() as session:
+        return Job.model_validate(jobs.get(session, job_id))
 
 
 @router.post("/{job_id}/cancel", summary="Cancel a job")
-def cancel_job(job_id: JobId, session: Writing, background: BackgroundTasks) -> Job:
+def cancel_job(job_id: JobId) -> Job:
     """Ask for the end of a job and return it; a running one ends within seconds. Once cancelled, or over, it stays so.
 
     A job that is over already is returned as it is: cancelling twice is no error.
     """
-    job = jobs.set_intent(session, job_id, Intent.CANCEL)
-    # Its end frees devices, or its place in the line.
-    background.add_task(wakeups.wake_planner, job_id)
+    with writing() as session:
+        job = jobs.set_intent(session, job_id, Intent.CANCEL)
+    wakeups.wake_planner(job_id)  # its end frees devices, or its place in the line
     return Job.model_validate(job)
 
 
 @router.get("/{job_id}/metrics", summary="List metric values")
-def list_metrics(job_id: JobId, query: Annotated[MetricQuery, Query()], session: Reading) -> Page[Metric]:
+def list_metrics(job_id: JobId, query: Annotated[MetricQuery, Query()]) -> Page[Metric]:
     """Return one page of a job's metric values, by name and step; for each step that of the newest attempt there."""
-    jobs.get(session, job_id)
-    found = reports.select_metrics(job_id, names=query.name, from_step=query.from_step)
-    return read_page(session, found, query, Metric)
+    with reading() as session:
+        jobs.get(session, job_id)
+        found = reports.select_metrics(job_id, names=query.name, from_step=query.from_step)
+        return read_page(session, found, query, Metric)
 
 
 @router.get("/{job_id}/checkpoints", summary="List checkpoints")
-def list_checkpoints(job_id: JobId, query: Annotated[CheckpointQuery, Query()], session: Reading) -> Page[Checkpoint]:
+def list_checkpoints(job_id: JobId, query: Annotated[CheckpointQuery, Query()]) -> Page[Checkpoint]:
     """Return one page of a job's checkpoints, oldest first."""
-    jobs.get(session, job_id)
-    return read_page(session, reports.select_checkpoints(job_id, with_removed=query.removed), query, Checkpoint)
+    with reading() as session:
+        jobs.get(session, job_id)
+        return read_page(session, reports.select_checkpoints(job_id, with_removed=query.removed), query, Checkpoint)
 
 
 @router.get("/{job_id}/attempts", summary="List attempts")
-def list_attempts(job_id: JobId, session: Reading) -> Attempts:
+def list_attempts(job_id: JobId) -> Attempts:
     """Return a job's attempts, oldest first, with the hosts and devices each was given."""
-    return view_attempts(session, job_id)
+    with reading() as session:
+        return view_attempts(session, job_id)
 
 
 @router.get("/{job_id}/events", summary="List events")
-def list_events(job_id: JobId, query: Annotated[EventQuery, Query()], session: Reading) -> Events:
+def list_events(job_id: JobId, query: Annotated[EventQuery, Query()]) -> Events:
     """Return what happened to a job, oldest first; `after` continues where the last answer ended."""
-    jobs.get(session, job_id)
-    rows = session.scalars(jobs.select_events(job_id, after=query.after).limit(query.limit)).all()
+    with reading() as session:
+        jobs.get(session, job_id)
+        rows = session.scalars(jobs.select_events(job_id, after=query.after).limit(query.limit)).all()
     return Events(items=[Event.model_validate(row) for row in rows], after=rows[-1].id if rows else query.after)
 
 
 @router.get("/{job_id}/logs", summary="Read the output of the ranks")
-def list_logs(job_id: JobId, query: Annotated[LogQuery, Query()], session: Reading) -> Logs:
+def list_logs(job_id: JobId, query: Annotated[LogQuery, Query()]) -> Logs:
     """Return a part of what a job's ranks printed, in the order it was shipped; `after` continues."""
-    jobs.get(session, job_id)
     found = reports.select_logs(job_id, rank=query.rank, attempt=query.attempt, after=query.after)
-    rows = session.scalars(found.limit(query.limit)).all()
+    with reading() as session:
+        jobs.get(session, job_id)
+        rows = session.scalars(found.limit(query.limit)).all()
     return Logs(items=[LogChunk.model_validate(row) for row in rows], after=rows[-1].id if rows else query.after)

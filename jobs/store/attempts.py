@@ -225,7 +225,7 @@ def end(
     return State(job.state)
 
 
-def expired(session: Session) -> Sequence[tuple[int, int]]:
+def expired(session: Session) -> set[tuple[int, int]]:
     """Return (job_id, attempt) of every attempt whose leases have run out, for `expire`."""
     query = (
         select(Lease.job_id, Lease.attempt)
@@ -233,7 +233,7 @@ def expired(session: Session) -> Sequence[tuple[int, int]]:
         .where(Lease.released_at.is_(None), Lease.expires_at <= now(session), Attempt.ended_at.is_(None))
         .distinct()
     )
-    return [(job_id, attempt) for job_id, attempt in session.execute(query)]
+    return {(job_id, attempt) for job_id, attempt in session.execute(query)}
 
 
 def expire(session: Session, *, job_id: int, attempt: int) -> bool:

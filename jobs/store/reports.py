@@ -102,6 +102,13 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
         changed(session, statement.values(removed_at=now(session)))
 
 
+def set_removed(session: Session, placement: Placement, path: str) -> None:
+    """Mark a checkpoint of the job as removed: its own host has no such file any more."""
+    fence(session, job_id=placement.job_id, attempt=placement.attempt)
+    gone = (Checkpoint.job_id == placement.job_id, Checkpoint.path == path, Checkpoint.removed_at.is_(None))
+    changed(session, update(Checkpoint).where(*gone).values(removed_at=now(session)))
+
+
 def add_logs(session: Session, placement: Placement, pieces: Sequence[LogPiece]) -> None:
     """Store pieces of the ranks' output."""
     fence(session, job_id=placement.job_id, attempt=placement.attempt)

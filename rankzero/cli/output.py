@@ -67,7 +67,7 @@ def print_job(
     width = max(len(name) for name in lines)
     for name, text in lines.items():
         console.print(f"{name:<{width}}  {text}", soft_wrap=True, highlight=False)
-    if job.failure is not None and job.failure.traceback and job.state == "failed":
+    if job.failure is not None and job.failure.cause == "exception" and job.failure.traceback and job.state == "failed":
         console.print(job.failure.traceback, markup=False, highlight=False, soft_wrap=True)
 
 

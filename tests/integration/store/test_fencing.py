@@ -32,6 +32,7 @@ WRITES: dict[str, Callable[[Session, Placement], object]] = {
     "set_running": lambda session, placement: attempts.set_running(session, placement, resumed_step=7),
     "set_progress": lambda session, placement: attempts.set_progress(session, placement, {"step": 9}),
     "note": lambda session, placement: attempts.note(session, placement, "log", {"message": "late"}),
+    "set_removed": lambda session, placement: reports.set_removed(session, placement, "/runs/a.pt"),
     "end": lambda session, placement: attempts.end(
         session, job_id=placement.job_id, attempt=placement.attempt, outcome=Outcome.SUCCEEDED
     ),
