@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 import structlog
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.orm import Session
 
 from jobs.database import Database
@@ -24,6 +24,8 @@ from worker.clock import clock
 BATCH = 500
 """Records in one transaction: enough to catch up fast, few enough to keep a transaction short."""
 PIECE_BYTES = 64 * 1024
+AWAY = (OperationalError, InterfaceError, InternalError)
+"""What a database that is down, slow, or has ended our transaction raises; any other error is about what was written."""
 
 log = structlog.get_logger()
 
@@ -76,7 +78,7 @@ class Shipper:
         try:
             with self._advancing(to) as session:
                 store_records(session, self._placement, records)
-        except (OperationalError, InterfaceError):
+        except AWAY:
             raise
         except DBAPIError as error:
             log.error("records_refused", run_dir=self._placement.run_dir, error=str(error))
@@ -91,7 +93,7 @@ class Shipper:
                 with session.begin_nested():
                     store_records(session, self._placement, [record])
                     session.flush()
-            except (OperationalError, InterfaceError):
+            except AWAY:
                 raise
             except DBAPIError as error:
                 self._note_error(session, f"journal record {record.seq} ({record.kind}) was refused: {error.orig}")
