@@ -25,7 +25,7 @@ BATCH = 500
 """Records in one transaction: enough to catch up fast, few enough to keep a transaction short."""
 PIECE_BYTES = 64 * 1024
 AWAY = (OperationalError, InterfaceError, InternalError)
-"""What a database that is down, slow, or has ended our transaction raises; any other error is about what was written."""
+"""What a database that is down, slow or ended our transaction raises; other errors are about what was written."""
 
 log = structlog.get_logger()
 
