@@ -132,6 +132,8 @@ class EmbeddedService:
         if self._lock is None:
             return  # the folder is another service's
         with suppress(KeyboardInterrupt):
+            if any(child.is_running for child in self._children.values()):
+                self._say("stopping: runs save a checkpoint first (Ctrl-C again does not wait, and costs them a retry)")
             self._stop_in_order()
         for child in self._children.values():
             child.kill()

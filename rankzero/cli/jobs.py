@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rankzero.cli import exits
 from rankzero.cli.following import follow
-from rankzero.cli.output import print_job, print_jobs, print_json
+from rankzero.cli.output import EXAMPLE, print_job, print_jobs, print_json
 from rankzero.cli.spec_file import here, merged, parse_labels, parse_settings, read_spec
 from rankzero.client import Client
 from rankzero.models import Job, LogChunk
@@ -107,7 +107,7 @@ def ls(
     elif jobs:
         print_jobs(Console(), jobs)
     else:
-        print("no jobs; submit one: rankzero submit --model resnet18 --data digits")
+        print(f"no jobs; submit one: rankzero submit {EXAMPLE}")
 
 
 def show(job_id: JobId, *, as_json: Json = False, url: Url = None) -> None:
@@ -145,9 +145,14 @@ def logs(
             print_json(list(chunks))
             return
         lines = _Lines(with_rank=rank is None and job.world_size != 1)
+        printed = False
         for chunk in chunks:
             lines.add(chunk)
+            printed = True
         lines.close()
+        if not printed:
+            # A run of the built-in recipes prints nothing unless something is odd: its numbers are metrics.
+            Console(stderr=True).print(f"the ranks of job {job_id} have printed nothing", highlight=False)
 
 
 def cancel(job_id: JobId, *, as_json: Json = False, url: Url = None) -> None:

@@ -13,6 +13,8 @@ from rich.table import Table
 
 from rankzero.models import Attempt, Checkpoint, Job
 
+EXAMPLE = "--model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05"
+"""What to submit first: a minute on a CPU."""
 COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "starting": "cyan"}
 
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from rankzero.cli import exits
-from rankzero.cli.output import print_json
+from rankzero.cli.output import EXAMPLE, print_json
 from rankzero.embedded import EmbeddedService, default_data_dir
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -102,7 +102,7 @@ def _print_welcome(console: Console, service: EmbeddedService) -> None:
     console.print(f"RankZero is up at {service.url}; Ctrl-C ends it", highlight=False)
     console.print(f"  data  {service.data_dir}\n  logs  {service.logs}", highlight=False, soft_wrap=True)
     url = "" if service.url.endswith(":8000") else f"RANKZERO_URL={service.url} "
-    console.print(f"  try   {url}rankzero submit --model resnet18 --data digits", highlight=False, soft_wrap=True)
+    console.print(f"  try   {url}rankzero submit {EXAMPLE}", highlight=False, soft_wrap=True)
 
 
 def _end_as_on_ctrl_c() -> None:
