@@ -5,6 +5,7 @@ import signal
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 
 import torch
@@ -18,9 +19,11 @@ _OUT_OF_MEMORY = re.compile(
 )
 _COMMUNICATION = re.compile(r"\bgloo\b|\bnccl\b|Connection (closed|reset) by peer|TCPStore|Broken pipe", re.IGNORECASE)
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
-_LOADER_KILLED = re.compile(r"DataLoader worker \(pid.*\) is killed by signal")
+_LOADER_KILLED = re.compile(r"DataLoader worker \(pid.*\) (is killed by signal|exited unexpectedly)")
 _SHARED_MEMORY = re.compile(r"insufficient shared memory|out of shared memory", re.IGNORECASE)
 _LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
+
+_LOADER_FILE = "torch/utils/data/dataloader.py"
 
 _LOADER_DIES_S = 0.2
 
@@ -54,7 +57,7 @@ def cause_of(error: BaseException) -> Cause:
 
 def _loader_death(error: BaseException, loader_check: SignalHandler) -> BaseException | None:
     """Return that a loader process died, where that is what an interrupted read from it really means."""
-    if not isinstance(error, (ConnectionError, EOFError, FileNotFoundError)) or not callable(loader_check):
+    if not _is_broken_read(error) or not callable(loader_check):
         return None
     deadline = time.monotonic() + _LOADER_DIES_S
     while time.monotonic() < deadline:  # its sockets are closed a moment before it counts as dead
@@ -64,7 +67,17 @@ def _loader_death(error: BaseException, loader_check: SignalHandler) -> BaseExce
             death.__context__ = error
             return death
         time.sleep(0.01)
-    return None
+    # torch tells of a death once; it may have done so where the exception was lost. Nothing else breaks such a read.
+    unseen = RuntimeError("DataLoader worker (pid unknown) is killed by signal: it ended while its data was being read")
+    unseen.__context__ = error
+    return unseen
+
+
+def _is_broken_read(error: BaseException) -> bool:
+    """Whether the machinery between a loader process and its rank raised it; what a loader raises comes otherwise."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    reads = any(file.endswith(_LOADER_FILE) for file in files)
+    return reads and "multiprocessing" in Path(files[-1]).parts
 
 
 def _own_cause(error: BaseException) -> Cause:

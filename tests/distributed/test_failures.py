@@ -116,7 +116,7 @@ def test_a_loader_process_killed_from_outside_is_told(tmp_path: Path, images: Pa
     loaders = [child for child in rank.children() if "trainer.rank" in child.cmdline()]
     loaders[0].kill()
     error = fail(run)
-    assert (error.rank, error.cause) == (1, Cause.KILLED_BY_SIGNAL)
+    assert (error.rank, error.cause) == (1, Cause.KILLED_BY_SIGNAL), error
     assert "loader" in error.message.lower()
 
 

@@ -28,6 +28,7 @@ from trainer.faults import cause_of, report_of
             Cause.COMMUNICATION,
         ),
         (RuntimeError("DataLoader worker (pid 12) is killed by signal: Killed. "), Cause.KILLED_BY_SIGNAL),
+        (RuntimeError("DataLoader worker (pid(s) 12) exited unexpectedly"), Cause.KILLED_BY_SIGNAL),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), Cause.EXCEPTION),
         (ValueError("x"), Cause.EXCEPTION),
         (FileNotFoundError(errno.ENOENT, "x"), Cause.EXCEPTION),
@@ -66,3 +67,23 @@ def test_a_report_has_one_line_for_people_and_the_whole_traceback() -> None:
     assert (report.rank, report.message, report.exception) == (3, "ValueError: first line", "builtins.ValueError")
     assert report.traceback is not None
     assert "test_faults.py" in report.traceback
+
+
+class _BrokenReads(torch.utils.data.Dataset[int]):
+    """Its items cannot be handed over: what carries them from a loader process breaks, as when that process is gone."""
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, index: int) -> int:
+        return index
+
+
+def test_a_read_that_breaks_on_its_way_from_a_loader_means_that_the_loader_is_gone() -> None:
+    loader = iter(torch.utils.data.DataLoader(_BrokenReads(), num_workers=1))
+    loader._worker_result_queue._reader.close()  # type: ignore[attr-defined]  # as a dead process leaves it
+    with pytest.raises(OSError, match="closed") as broken:
+        next(loader)
+    report = report_of(broken.value, rank=1, loader_check=lambda _number, _frame: None)
+    assert report.cause is Cause.KILLED_BY_SIGNAL
+    assert "loader" in report.message.lower()
