@@ -95,8 +95,8 @@ def test_a_disk_without_room_for_any_report_is_told_by_the_exit_status(small_dis
         while True:
             filler.write(b"x" * 4096)
     assert run.wait() == EXIT_DISK_FULL, run.output()
-    assert run.run_dir.read_error() is None
-    assert not list(run.run_dir.ranks.glob("*.error.json"))
+    error = run.run_dir.read_error()  # may fit after all, where a half-written checkpoint was removed
+    assert error is None or error.cause is Cause.DISK_FULL
     assert not processes_of(run.run_dir)
 
 

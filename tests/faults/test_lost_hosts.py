@@ -29,7 +29,8 @@ def test_the_ranks_of_a_supervisor_that_was_stopped_past_its_lease_are_dead_befo
     service: Service,
 ) -> None:
     service.start_worker()
-    stopped = service.submit("0", train={"epochs": 4})
+    # Longer than the lease: a run that completes meanwhile is shipped, and has succeeded.
+    stopped = service.submit("0", train={"epochs": 25})
     service.wait_for_step(stopped, 3)
     waiting = service.submit("0", train={"epochs": 1}, priority=90)
     stale = service.placement(stopped)
@@ -53,7 +54,7 @@ def test_the_ranks_of_a_supervisor_that_was_stopped_past_its_lease_are_dead_befo
         what=lambda: f"the supervisor to leave; its log:\n{service.supervisor_log(stale)}",
     )
     for job_id in (waiting, stopped):
-        service.wait_for(job_id, State.SUCCEEDED)
+        service.wait_for(job_id, State.SUCCEEDED, timeout_s=150)
     lost, again = service.attempts(stopped)
     assert (lost.outcome, again.outcome) == (Outcome.LOST, Outcome.SUCCEEDED)
     assert lost.failure is not None
