@@ -1,5 +1,6 @@
 """A way to a server that the test may cut: a network between a client and its database, with the faults of one."""
 
+import random
 import socket
 import threading
 from collections.abc import Iterator
@@ -27,15 +28,18 @@ class Proxy:
         self._is_open = threading.Event()
         self._is_open.set()
         self._refuses = False
-        self._lose_every: int | None = None
-        self._commits = 0
+        self._lost_share = 0.0
+        self._draws = random.Random(0)
         self.lost_answers = 0
         """How many commits have been made whose answer never arrived."""
         threading.Thread(target=self._accept, name="proxy", daemon=True).start()
 
-    def lose_answers_to_commits(self, *, every: int) -> None:
-        """From now on break the connection of every so-and-so-many-th COMMIT after it is done, before it says so."""
-        self._commits, self._lose_every = 0, every
+    def lose_answers_to_commits(self, *, share: float) -> None:
+        """From now on break the connection of this share of COMMITs after they are done, before they say so.
+
+        By lot, not by counting: two clients that take turns in a fixed rhythm would have the same one lose every time.
+        """
+        self._lost_share = share
 
     @contextmanager
     def silent(self) -> Iterator[None]:
@@ -123,8 +127,7 @@ class Proxy:
 
     def _is_to_be_lost(self) -> bool:
         with self._lock:
-            self._commits += 1
-            return self._lose_every is not None and self._commits % self._lose_every == 0
+            return self._draws.random() < self._lost_share
 
 
 def _break(connection: tuple[socket.socket, socket.socket]) -> None:

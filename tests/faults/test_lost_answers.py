@@ -23,7 +23,7 @@ def proxy(postgresql_url: str) -> Iterator[Proxy]:
 def test_a_run_whose_commits_lose_their_answers_succeeds_with_each_row_and_byte_once(
     service: Service, proxy: Proxy
 ) -> None:
-    proxy.lose_answers_to_commits(every=3)
+    proxy.lose_answers_to_commits(share=0.3)
     service.start_worker(database_url=proxy.url)
     job_id = service.submit("0")
     service.wait_for(job_id, State.SUCCEEDED)
