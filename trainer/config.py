@@ -2,9 +2,18 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00]*$")]
+
+AUTO_BATCH = -1
+"""The `batch` that asks for the largest one that fits."""
+
+
+def _refuse_zero(batch: int) -> int:
+    if batch == 0:
+        raise ValueError("a batch has 1 sample or more; -1 takes as many as fit")
+    return batch
 
 
 class TrainConfig(BaseModel):
@@ -20,8 +29,14 @@ class TrainConfig(BaseModel):
     """A data set known by name (`digits`) or the path of an image folder on the host that trains."""
     epochs: int = Field(default=10, ge=1, le=1_000_000)
     """Passes over the training set."""
-    batch: int = Field(default=64, ge=1, le=1_000_000)
-    """Global batch in samples: what one optimizer step sees over all ranks together, however many there are."""
+    batch: Annotated[int, Field(ge=-1, le=1_000_000), AfterValidator(_refuse_zero)] = 64
+    """Global batch in samples: what one forward pass sees over all ranks together, however many there are, and, without
+    `nbs`, one optimizer step. It must divide by the number of ranks. -1: as many as fit into the first device's memory,
+    times the number of ranks; on the CPU, 16 for each rank."""
+    nbs: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Nominal batch size in samples: gradients of round(nbs / batch) batches are accumulated for one optimizer step,
+    which weighs each of their samples once, also where the epoch's last group of batches is short. With `batch` -1 it
+    is also the largest batch that is taken."""
     lr: float = Field(default=0.1, gt=0)
     """Learning rate at the start, for the global batch."""
     optimizer: Literal["sgd", "adamw"] = "sgd"
@@ -32,17 +47,29 @@ class TrainConfig(BaseModel):
     """Weight decay, on every parameter."""
     schedule: Literal["constant", "cosine"] = "cosine"
     """Learning rate over the steps: `constant`, or `cosine` from `lr` down to 0 at the last step."""
+    ema: float | None = Field(default=None, gt=0, lt=1)
+    """Decay of an exponential moving average of the weights, such as 0.999, taken after each optimizer step; validation
+    and the checkpoint's `model` are then the average's."""
+    sync_bn: bool | None = None
+    """Whether BatchNorm normalises over the global batch instead of each rank's share; left out, the recipe decides
+    (on, for `classification`). Without it, a model with BatchNorm depends on the number of ranks. No effect on one rank."""
+    strategy: Literal["ddp", "dp", "single"] = "ddp"
+    """How several devices share the work: `ddp`, a process for each (DistributedDataParallel); `dp`, one process that
+    splits each batch among them (DataParallel, slower); `single` refuses more than one device."""
     amp: Literal["bf16"] | None = None
     """Automatic mixed precision of forward and loss; the weights stay fp32."""
     image_size: int = Field(default=224, ge=8, le=4096)
     """Height and width, in pixels, that every image is resized to."""
+    augment: tuple[Literal["random_crop", "horizontal_flip"], ...] = ()
+    """Random changes to training images: `random_crop` (out of the image padded by an eighth of its size, mirrored) and
+    `horizontal_flip`. What becomes of an image depends on seed, epoch and image, not on the device list."""
     dropout: float | None = Field(default=None, ge=0, lt=1)
     """Probability of every dropout layer of the model; left out, each model's own. Dropout draws differ from rank to
     rank: with 0, runs on different device lists agree to rounding."""
     val_fraction: float = Field(default=0.1, gt=0, lt=1)
     """Share of the images kept for validation where an image folder has no `train` and `val` folders of its own."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)
-    """Seed of the initial weights, the order of samples and all else that is random."""
+    """Seed of the initial weights, the order of samples, augmentation and all else that is random."""
     num_workers: int = Field(default=2, ge=0, le=256)
     """Loader processes for each rank; 0 loads in the rank itself."""
     log_every: int = Field(default=10, ge=1)

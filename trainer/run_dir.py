@@ -7,6 +7,7 @@ ranks/N.log          standard output and error of local rank N
 ranks/N.error.json   what local rank N itself knew of its failure   (ErrorReport)
 ranks/N.progress     how far local rank N is                        (Progress)
 checkpoints/         the checkpoint files that the journal names
+call.pkl             objects of the script that called train()      (trainer.caller)
 """
 
 from dataclasses import dataclass
@@ -43,15 +44,38 @@ class RunConfig(_Frozen):
 
     train: TrainConfig
     devices: tuple[str, ...] = Field(min_length=1)
-    """Device of each local rank, in rank order and as the rank's own process numbers them: `cuda:0`, `cpu`, `mps`."""
+    """Devices of this node, in rank order and as the run's processes number them: `cuda:0`, `cpu`, `mps`. One rank on
+    each, but for `train.strategy` "dp", whose one rank has them all."""
+    nnodes: int = Field(default=1, ge=1, le=1024)
+    """Number of nodes (hosts); each has its own launcher and as many ranks as this one."""
+    node_rank: int = Field(default=0, ge=0)
+    """Which of the nodes this is; node 0 has rank 0."""
+    master_addr: str = "127.0.0.1"
+    """Name or address of node 0, as the others reach it."""
+    master_port: int = Field(default=0, ge=0, le=65535)
+    """Port of node 0 at which the ranks meet; 0 takes a free one, which only a run on one node can."""
     simulated: bool = False
     """The CUDA devices are simulated: each rank computes on the CPU."""
     resume: Path | None = None
     """Checkpoint of an earlier attempt to continue from; comes before `train.resume`."""
+    call: bool = False
+    """The run directory's `call.pkl` holds objects of the script that called `train()`: its model, its callbacks."""
+    max_steps: int | None = Field(default=None, ge=1)
+    """End after this many optimizer steps, though the schedule has more: for trials of a configuration."""
     job_id: int | None = None
     """The service's job, for messages; None outside the service."""
     attempt: int = Field(default=1, ge=1)
     """Which try at the job this is."""
+
+    @property
+    def local_world_size(self) -> int:
+        """Number of ranks on this node."""
+        return 1 if self.train.strategy == "dp" else len(self.devices)
+
+    @property
+    def world_size(self) -> int:
+        """Number of ranks on all nodes."""
+        return self.nnodes * self.local_world_size
 
 
 class Progress(_Frozen):
@@ -83,6 +107,10 @@ class RunDir:
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
+
+    @property
+    def call(self) -> Path:
+        return self.path / "call.pkl"
 
     @property
     def ranks(self) -> Path:

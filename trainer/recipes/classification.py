@@ -28,6 +28,8 @@ class Classification:
     name = "classification"
     description = "Image classification with torchvision's models on an image folder"
     best_metric = "val/accuracy"
+    spawnable = True
+    sync_bn_default = True  # torchvision's models with BatchNorm are convolutional and have it in every block
 
     def models(self) -> Sequence[str]:
         names: list[str] = torchvision.models.list_models(module=torchvision.models)
@@ -64,6 +66,27 @@ class Classification:
             _set_dropout(model, config)
         _refuse_image_size(model, config)
         return model
+
+    def check_model(self, model: nn.Module, config: TrainConfig, data: TaskData) -> None:
+        image = data.val[0][0][None]
+        expected = (1, len(data.class_names))
+        model.eval()
+        try:
+            with torch.random.fork_rng(devices=[]), torch.no_grad():
+                logits = model(image)
+        except (RuntimeError, ValueError, TypeError, AssertionError) as error:
+            raise ConfigError(
+                f"model: {config.model} does not take a batch of images of shape {tuple(image.shape)}: {error}"
+            ) from error
+        finally:
+            model.train()
+        if not isinstance(logits, torch.Tensor) or tuple(logits.shape) != expected:
+            is_tensor = isinstance(logits, torch.Tensor)
+            shown = f"a tensor of shape {tuple(logits.shape)}" if is_tensor else f"a {type(logits).__name__}"
+            raise ConfigError(
+                f"model: {config.model} returns {shown} for one image; {config.data!r} has "
+                f"{len(data.class_names)} classes, so it has to return logits of shape {expected}"
+            )
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
         images, labels = batch

@@ -33,6 +33,10 @@ class Recipe(Protocol):
     description: str
     best_metric: str
     """The validation metric whose highest value marks the best checkpoint."""
+    spawnable: bool
+    """Whether our own launcher may start its ranks; else several devices need torchrun."""
+    sync_bn_default: bool
+    """What `sync_bn` means where it is left out, for a model that has BatchNorm."""
 
     def models(self) -> Sequence[str]:
         """Return the names that `model` may have."""
@@ -41,7 +45,13 @@ class Recipe(Protocol):
         """Open the data sets. Raises ConfigError or DataError."""
 
     def build_model(self, config: TrainConfig, data: TaskData) -> nn.Module:
-        """Build the model on the CPU with fresh weights, from the generators' state alone. Raises ConfigError."""
+        """Build the model that the config names, on the CPU and with fresh weights, from the generators' state alone.
+
+        Raises ConfigError.
+        """
+
+    def check_model(self, model: nn.Module, config: TrainConfig, data: TaskData) -> None:
+        """Raise ConfigError where a model of the caller's own does not suit the data; it stays as it is."""
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
         """Return the mean loss over the samples of a batch: a scalar."""
