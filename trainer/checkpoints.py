@@ -18,7 +18,7 @@ from trainer.journal import CheckpointSaved, finite_values, read_backwards, read
 from trainer.reporting import Journal, warn
 from trainer.run_dir import RunDir
 
-FORMAT = 2
+FORMAT = 3
 """Changes when an older file can no longer be read."""
 
 
@@ -27,7 +27,9 @@ class Checkpoint:
     """All that the rest of a run depends on. No generator state: seeds follow from epoch and step (trainer.seeds)."""
 
     model: dict[str, torch.Tensor]
-    """Weights and buffers by name, of the bare model: no `module.` prefix."""
+    """Weights and buffers by name, of the bare model: no `module.` prefix. Their moving average, with `ema`."""
+    unaveraged: dict[str, torch.Tensor] | None
+    """With `ema`, the weights and buffers that training goes on from."""
     optimizer: dict[str, Any]
     epoch: int
     """Epochs completed."""
@@ -81,13 +83,12 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
     return Checkpoint(**payload)
 
 
-def restore(path: Path, checkpoint: Checkpoint, *, model: nn.Module, optimizer: optim.Optimizer) -> None:
-    """Put a checkpoint's state into the model and the optimizer. Raises CheckpointError naming the first misfit.
+def restore_optimizer(path: Path, checkpoint: Checkpoint, optimizer: optim.Optimizer) -> None:
+    """Put a checkpoint's state into the optimizer. Raises CheckpointError where it does not fit.
 
     The optimizer keeps the options it was built with: weight decay and momentum are what the config says now, not what
     an earlier one said.
     """
-    restore_model(path, checkpoint, model)
     options = [{name: value for name, value in group.items() if name != "params"} for group in optimizer.param_groups]
     try:
         optimizer.load_state_dict(checkpoint.optimizer)
@@ -97,14 +98,14 @@ def restore(path: Path, checkpoint: Checkpoint, *, model: nn.Module, optimizer: 
         group.update(own)
 
 
-def restore_model(path: Path, checkpoint: Checkpoint, model: nn.Module) -> None:
+def restore_weights(path: Path, weights: Mapping[str, torch.Tensor], model: nn.Module) -> None:
     """Put a checkpoint's weights into the model. Raises CheckpointError naming the first misfit."""
     own = model.state_dict()
-    for name in (*own, *(name for name in checkpoint.model if name not in own)):
-        ours, theirs = own.get(name), checkpoint.model.get(name)
+    for name in (*own, *(name for name in weights if name not in own)):
+        ours, theirs = own.get(name), weights.get(name)
         if ours is None or theirs is None or ours.shape != theirs.shape:
             raise CheckpointError(f"{path}: of another model: {name} is {_shape(theirs)} there and {_shape(ours)} here")
-    model.load_state_dict(checkpoint.model)
+    model.load_state_dict(weights)
 
 
 class CheckpointFolder:
@@ -287,7 +288,8 @@ def _recorded_digest(path: Path) -> str | None:
 
 def _refuse_non_finite(checkpoint: Checkpoint) -> None:
     """Raise NonFiniteLossError for weights that nothing can continue from; a finite loss may have ruined them."""
-    tensors = {name: tensor for name, tensor in checkpoint.model.items() if tensor.is_floating_point()}
+    weights = checkpoint.model if checkpoint.unaveraged is None else checkpoint.unaveraged
+    tensors = {name: tensor for name, tensor in weights.items() if tensor.is_floating_point()}
     finite = torch.stack([tensor.isfinite().all() for tensor in tensors.values()])  # one wait for the device, not many
     if not finite.all():
         name = next(name for name, is_finite in zip(tensors, finite.tolist(), strict=True) if not is_finite)

@@ -52,7 +52,8 @@ class TrainConfig(BaseModel):
     and the checkpoint's `model` are then the average's."""
     sync_bn: bool | None = None
     """Whether BatchNorm normalises over the global batch instead of each rank's share; left out, the recipe decides
-    (on, for `classification`). Without it, a model with BatchNorm depends on the number of ranks. No effect on one rank."""
+    (on, for `classification`). Without it, a model with BatchNorm depends on the number of ranks. Without effect on one
+    rank."""
     strategy: Literal["ddp", "dp", "single"] = "ddp"
     """How several devices share the work: `ddp`, a process for each (DistributedDataParallel); `dp`, one process that
     splits each batch among them (DataParallel, slower); `single` refuses more than one device."""

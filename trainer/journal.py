@@ -32,8 +32,12 @@ class Started(_Record):
     kind: Literal["started"] = "started"
     world_size: int
     devices: tuple[str, ...]
+    batch: int
+    """Samples of each full global batch."""
     batch_per_rank: int
     """Samples of each full global batch that one rank takes."""
+    accumulate: int = 1
+    """Global batches that one optimizer step takes."""
     epochs: int
     steps_per_epoch: int
     total_steps: int

@@ -42,19 +42,24 @@ class LossWatch:
             self._look(self._pending.popleft())
 
     def loss(self, step: int, loss: torch.Tensor) -> None:
-        """Call with the mean loss of a step before its backward pass. Raises NonFiniteLossError if it is known."""
+        """Call with the mean loss of each batch of a step before its backward pass.
+
+        Raises NonFiniteLossError if it is known.
+        """
         if not self._cuda:
             self._check(step, loss.item())
             return
-        self._loss = torch.empty((), dtype=torch.float32, pin_memory=True)
-        self._loss.copy_(loss.detach(), non_blocking=True)
+        # Of several batches the sum: it is not finite where one of them is not.
+        self._loss = loss.detach().float() if self._loss is None else self._loss + loss.detach()
 
     def after(self, step: int) -> None:
         """Call when all of a step has been issued, the optimizer's update included."""
         if self._loss is not None:
+            on_host = torch.empty((), dtype=torch.float32, pin_memory=True)
+            on_host.copy_(self._loss, non_blocking=True)
             done = torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch's own __new__ is untyped
             done.record()
-            self._pending.append(_Pending(step, self._loss, done))
+            self._pending.append(_Pending(step, on_host, done))
             self._loss = None
 
     def drain(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from pydantic import ValidationError
 
-from trainer.checkpoints import Checkpoint, load_checkpoint, restore_model
+from trainer.checkpoints import Checkpoint, load_checkpoint, restore_weights
 from trainer.config import TrainConfig
 from trainer.data.loading import build_loader
 from trainer.environment import RankEnvironment
@@ -32,7 +32,7 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
         raise CheckpointError(f"{path}: made for other classes than those of data={config.data!r}")
     torch_device = local_device(device, simulated=False)
     model = recipe.build_model(config, data).to(torch_device)
-    restore_model(path, checkpoint, model)
+    restore_weights(path, checkpoint.model, model)
     alone = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1)
     amp = partial(torch.autocast, torch_device.type, dtype=torch.bfloat16) if config.amp else nullcontext
     metrics = evaluate(

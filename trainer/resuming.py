@@ -1,13 +1,15 @@
 """Resuming: what a run continues from, what it may not, and what makes its first step the one that would have come."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from trainer.checkpoints import Checkpoint
+from trainer.assembly import Assembly
+from trainer.checkpoints import Checkpoint, load_checkpoint, restore_optimizer, restore_weights
 from trainer.config import TrainConfig
 from trainer.errors import CheckpointError
 from trainer.recipes.recipe import TaskData
@@ -21,24 +23,58 @@ def resume_path(run_dir: RunDir, config: RunConfig) -> str:
     return str(config.resume or config.train.resume or "")
 
 
-def refuse_other_run(
-    path: Path, checkpoint: Checkpoint, config: TrainConfig, data: TaskData, *, steps_per_epoch: int
-) -> None:
-    """Raise CheckpointError, naming both values, where the checkpoint is no earlier point of this run.
+@dataclass(frozen=True)
+class Resume:
+    """A checkpoint to continue from, and where it lies."""
 
-    A step count means nothing where the steps were others (another seed, batch or data set), and a validation means
-    nothing on samples that were trained on. What the data is called does not matter: it may have moved.
-    """
-    ours = config.model_dump(mode="json")
-    for name in ("recipe", "model", "optimizer", "batch", "seed"):
-        _refuse(path, name, checkpoint.config.get(name), ours[name])
-    if (checkpoint.class_names, checkpoint.samples) != (data.class_names, data.samples):
-        # What the user set comes first: it says more than a count, and a count more than a digest.
-        for name in ("val_fraction", "data"):
-            _refuse(path, name, checkpoint.config.get(name), ours[name], because="which has other samples")
-        _refuse(path, "classes", _listed(checkpoint.class_names), _listed(data.class_names))
-        _refuse(path, "samples", checkpoint.samples, data.samples)
-    _refuse(path, "steps per epoch", checkpoint.steps_per_epoch, steps_per_epoch)
+    path: Path
+    checkpoint: Checkpoint
+
+    @classmethod
+    def read(cls, path: Path, *, verify_digest: bool) -> "Resume":
+        """Read it. Raises CheckpointError naming the file."""
+        return cls(path, load_checkpoint(path, verify_digest=verify_digest))
+
+    @property
+    def batch(self) -> int | None:
+        """The global batch of the run, which a run that had it measured goes on with."""
+        batch = self.checkpoint.config.get("batch")
+        return batch if isinstance(batch, int) else None
+
+    def refuse_other_run(self, config: TrainConfig, data: TaskData, *, steps_per_epoch: int) -> None:
+        """Raise CheckpointError, naming both values, where the checkpoint is no earlier point of this run.
+
+        A step count means nothing where the steps were others (another seed, batch or data set), and a validation means
+        nothing on samples that were trained on. What the data is called does not matter: it may have moved.
+        """
+        checkpoint, ours = self.checkpoint, config.model_dump(mode="json")
+        for name in ("recipe", "model", "optimizer", "batch", "nbs", "seed", "ema"):
+            self._refuse(name, checkpoint.config.get(name), ours[name])
+        if (checkpoint.class_names, checkpoint.samples) != (data.class_names, data.samples):
+            # What the user set comes first: it says more than a count, and a count more than a digest.
+            for name in ("val_fraction", "data"):
+                self._refuse(name, checkpoint.config.get(name), ours[name], because="which has other samples")
+            self._refuse("classes", _listed(checkpoint.class_names), _listed(data.class_names))
+            self._refuse("samples", checkpoint.samples, data.samples)
+        self._refuse("steps per epoch", checkpoint.steps_per_epoch, steps_per_epoch)
+
+    def restore(self, parts: Assembly) -> None:
+        """Put the checkpoint's state into the parts of this run. Raises CheckpointError naming the first misfit."""
+        weights = self.checkpoint.model
+        if parts.average is not None:
+            assert self.checkpoint.unaveraged is not None, "ema was the same"
+            restore_weights(self.path, weights, parts.average.model)
+            parts.average.continue_at(self.checkpoint.step)
+            weights = self.checkpoint.unaveraged
+        restore_weights(self.path, weights, parts.model)
+        restore_optimizer(self.path, self.checkpoint, parts.optimizer)
+
+    def _refuse(self, name: str, theirs: Any, ours: Any, *, because: str = "") -> None:
+        if theirs != ours:
+            raise CheckpointError(
+                f"{self.path}: made with {name}={theirs!r}, and this run has {name}={ours!r}"
+                f"{because and ', ' + because}"
+            )
 
 
 def rehearse(model: nn.Module, loss: Callable[[], torch.Tensor]) -> None:
@@ -55,13 +91,6 @@ def rehearse(model: nn.Module, loss: Callable[[], torch.Tensor]) -> None:
         for buffer, value in zip(model.buffers(), before, strict=True):
             buffer.copy_(value)
     model.zero_grad(set_to_none=True)
-
-
-def _refuse(path: Path, name: str, theirs: Any, ours: Any, *, because: str = "") -> None:
-    if theirs != ours:
-        raise CheckpointError(
-            f"{path}: made with {name}={theirs!r}, and this run has {name}={ours!r}{because and ', ' + because}"
-        )
 
 
 def _listed(names: tuple[str, ...]) -> str:

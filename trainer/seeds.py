@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 # What the seed is for comes first, so that the order of the samples is not the stream that dropout draws from.
-_WEIGHTS, _ORDER, _STEP = 1, 2, 3
+_WEIGHTS, _ORDER, _BATCH, _SAMPLE = 1, 2, 3, 4
 
 
 def seed_weights(seed: int) -> None:
@@ -21,20 +21,28 @@ def sample_order(samples: int, *, seed: int, epoch: int) -> list[int]:
     return order
 
 
-def seed_step(seed: int, *, rank: int, epoch: int, step: int) -> None:
-    """Seed Python, NumPy and torch for one step of one rank.
+def seed_batch(seed: int, *, rank: int, epoch: int, batch: int) -> None:
+    """Seed Python, NumPy and torch for what one rank does with one batch of an epoch.
 
-    Set anew at every step, no generator carries anything from step to step: a run resumed in the middle of an epoch
+    Set anew at every batch, no generator carries anything from step to step: a run resumed in the middle of an epoch
     draws what the undisturbed run drew, with no generator state in the checkpoint.
     """
-    _seed_all(seed, _STEP, rank, epoch, step)
+    _seed_all(seed, _BATCH, rank, epoch, batch)
+
+
+def seed_sample(seed: int, *, epoch: int, index: int) -> None:
+    """Seed Python, NumPy and torch for the loading of one sample, whichever rank and loader process it is that loads.
+
+    So a sample is augmented alike on any device list, and alike in a resumed run.
+    """
+    _seed_all(seed, _SAMPLE, epoch, index)
 
 
 def _seed_all(*parts: int) -> None:
     value = _mixed(*parts)
     random.seed(value)
     np.random.seed(value % 2**32)
-    torch.manual_seed(value)
+    torch.manual_seed(value)  # also the device's generator
 
 
 def _mixed(*parts: int) -> int:

@@ -143,11 +143,11 @@ def epochs(run_dir: RunDir) -> list[EpochEnd]:
     return [record for record in records(run_dir) if isinstance(record, EpochEnd)]
 
 
-def last_weights(run_dir: RunDir) -> dict[str, torch.Tensor]:
-    """The weights in the newest checkpoint."""
+def last_weights(run_dir: RunDir, part: str = "model") -> dict[str, torch.Tensor]:
+    """The weights in the newest checkpoint: the model's, or with ema those `unaveraged`."""
     saved = run_dir.last_checkpoint()
     assert saved is not None
-    weights: dict[str, torch.Tensor] = torch.load(run_dir.path / saved.path, weights_only=True)["model"]
+    weights: dict[str, torch.Tensor] = torch.load(run_dir.path / saved.path, weights_only=True)[part]
     return weights
 
 

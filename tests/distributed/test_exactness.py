@@ -26,6 +26,27 @@ def test_one_two_and_four_ranks_train_the_same_weights_and_measure_the_same(tmp_
     assert len(metrics(alone)) == 6  # five batches of 8 and one of a single image, which most ranks have no part in
 
 
+@pytest.mark.timeout(300)
+def test_accumulated_augmented_and_averaged_training_is_the_same_on_one_two_and_four_ranks(
+    tmp_path: Path, images: Path
+) -> None:
+    options: dict[str, Any] = {"data": images, "epochs": 2, "batch": 8, "nbs": 16, "log_every": 1, "ema": 0.9}
+    options |= {"augment": ["random_crop", "horizontal_flip"], "num_workers": 1}
+    alone = Run(prepare(tmp_path / "1", ranks=1, **options)).succeed()
+    two = Run(prepare(tmp_path / "2", ranks=2, **options)).succeed()
+    four = Run(prepare(tmp_path / "4", ranks=4, **options)).succeed()
+    started = records(alone)[0]
+    assert isinstance(started, Started)
+    # Batches of 8, 8 | 8, 8 | 8, 1: the last group has the image that most ranks have no part in.
+    assert (started.accumulate, started.steps_per_epoch, started.total_steps) == (2, 3, 6)
+    for together in (two, four):
+        for part in ("model", "unaveraged"):
+            assert largest_difference(last_weights(alone, part), last_weights(together, part)) <= 1e-5
+        for step, values in metrics(alone).items():
+            assert metrics(together)[step] == pytest.approx(values, abs=1e-5)
+    assert largest_difference(last_weights(alone, "model"), last_weights(alone, "unaveraged")) > 1e-4
+
+
 def test_a_run_tells_what_it_did_in_its_journal_and_its_checkpoint_matches(tmp_path: Path, images: Path) -> None:
     with socket.create_server(("127.0.0.1", 29500)) if _is_free(29500) else socket.socket():
         run_dir = Run(prepare(tmp_path / "run", data=images, epochs=2, batch=8, log_every=2)).succeed()

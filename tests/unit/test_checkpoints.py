@@ -13,7 +13,7 @@ import torch
 from torch import nn, optim
 
 from tests.limits import file_size_limit
-from trainer.checkpoints import Checkpoint, CheckpointFolder, load_checkpoint, restore
+from trainer.checkpoints import Checkpoint, CheckpointFolder, load_checkpoint, restore_optimizer, restore_weights
 from trainer.config import TrainConfig
 from trainer.errors import CheckpointError, NonFiniteLossError
 from trainer.journal import CheckpointSaved, JournalWriter, read_journal
@@ -53,6 +53,7 @@ def checkpoint(step: int, *, metric: float | None = None, **changes: Any) -> Che
         "samples": "2 train, 1 val",
         "values": {} if metric is None else {"val/accuracy": metric},
         "metric": metric,
+        "unaveraged": None,
     }
     return Checkpoint(**(values | changes))
 
@@ -156,7 +157,9 @@ def test_state_is_restored_exactly(run_dir: RunDir, folder: CheckpointFolder) ->
     other = nn.Linear(100, 2)
     other_optimizer = optim.SGD(other.parameters(), lr=0.5, momentum=0.9)
     path = run_dir.checkpoints / "step-00000001.pt"
-    restore(path, load_checkpoint(path), model=other, optimizer=other_optimizer)
+    loaded = load_checkpoint(path)
+    restore_weights(path, loaded.model, other)
+    restore_optimizer(path, loaded, other_optimizer)
     assert torch.equal(other.weight, trained.weight)
     assert torch.equal(
         other_optimizer.state[other.weight]["momentum_buffer"], optimizer.state[trained.weight]["momentum_buffer"]
@@ -168,7 +171,7 @@ def test_a_restored_optimizer_keeps_the_options_it_was_built_with(run_dir: RunDi
     path = run_dir.checkpoints / "step-00000001.pt"
     other = model()
     optimizer = optim.SGD(other.parameters(), lr=0.5, momentum=0.5, weight_decay=0.25)
-    restore(path, load_checkpoint(path), model=other, optimizer=optimizer)
+    restore_optimizer(path, load_checkpoint(path), optimizer)
     assert {name: optimizer.param_groups[0][name] for name in ("lr", "momentum", "weight_decay")} == {
         "lr": 0.5,
         "momentum": 0.5,
@@ -181,7 +184,7 @@ def test_a_checkpoint_of_another_model_names_file_and_first_misfit(run_dir: RunD
     path = run_dir.checkpoints / "step-00000001.pt"
     other = nn.Linear(100, 3)
     with pytest.raises(CheckpointError, match=r"step-00000001\.pt.*weight is of shape \(2, 100\) there"):
-        restore(path, load_checkpoint(path), model=other, optimizer=optim.SGD(other.parameters()))
+        restore_weights(path, load_checkpoint(path).model, other)
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text"])

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, TensorDataset
 
+from trainer.data.seeded import SeededSamples
 from trainer.sampling import GlobalBatchSampler, ShardSampler
 
 
@@ -15,10 +16,8 @@ def dataset(samples: int) -> TensorDataset:
     return TensorDataset(torch.arange(samples))
 
 
-def sampler(samples: int, *, batch: int, rank: int, world_size: int, smallest_share: int = 0) -> GlobalBatchSampler:
-    return GlobalBatchSampler(
-        dataset(samples), batch=batch, rank=rank, world_size=world_size, seed=7, smallest_share=smallest_share
-    )
+def sampler(samples: int, *, batch: int, rank: int, world_size: int, **options: int) -> GlobalBatchSampler:
+    return GlobalBatchSampler(dataset(samples), batch=batch, rank=rank, world_size=world_size, seed=7, **options)
 
 
 def local_batches(
@@ -27,7 +26,7 @@ def local_batches(
     """What a rank's loader yields, less the repeated sample of a rank that has none of its own."""
     own = sampler(samples, batch=batch, rank=rank, world_size=world_size)
     own.start_at(epoch, step)
-    loader = DataLoader(dataset(samples), batch_size=batch // world_size, sampler=own)
+    loader = DataLoader(SeededSamples(dataset(samples), seed=7), batch_size=batch // world_size, sampler=own)
     batches = [sample.tolist() for (sample,) in loader]
     assert len(batches) == own.steps_per_epoch - step
     return [part[: own.local_size(step + index)] for index, part in enumerate(batches)]
@@ -92,8 +91,45 @@ def test_a_rank_without_a_sample_in_the_last_batch_repeats_one_at_weight_zero() 
 def test_a_last_batch_too_small_for_batchnorm_is_left_out_unless_it_is_the_only_one(
     samples: int, steps: int, dropped: int
 ) -> None:
-    own = sampler(samples, batch=4, rank=0, world_size=2, smallest_share=2)
+    own = sampler(samples, batch=4, rank=0, world_size=2, smallest_last=4)
     assert (own.steps_per_epoch, own.dropped_samples) == (steps, dropped)
+
+
+@settings(deadline=None)
+@given(
+    samples=st.integers(1, 60),
+    per_rank=st.integers(1, 3),
+    world_size=st.sampled_from([1, 2, 3, 4]),
+    accumulate=st.integers(1, 4),
+)
+def test_a_step_over_several_batches_counts_each_of_its_samples_once(
+    samples: int, per_rank: int, world_size: int, accumulate: int
+) -> None:
+    batch = per_rank * world_size
+    ranks = [
+        sampler(samples, batch=batch, rank=rank, world_size=world_size, accumulate=accumulate)
+        for rank in range(world_size)
+    ]
+    taken: list[int] = []
+    for step in range(ranks[0].steps_per_epoch):
+        batches = ranks[0].batches_of(step)
+        assert len(batches) == accumulate or step == ranks[0].steps_per_epoch - 1
+        taken.extend(batches)
+        # What one sample's gradient is multiplied by: the rank's weight, its mean over its share, DDP's over ranks.
+        factors = [
+            own.weight(number) / own.local_size(number) / world_size
+            for number in batches
+            for own in ranks
+            for _ in range(own.local_size(number))
+        ]
+        assert factors == pytest.approx([1 / len(factors)] * len(factors))
+        assert len(factors) == ranks[0].step_size(step)
+    assert taken == list(range(ranks[0].batches_per_epoch))
+
+
+@pytest.mark.parametrize(("samples", "idle"), [(12, False), (10, False), (9, True), (4, False), (1, True)])
+def test_a_sampler_knows_whether_its_last_batch_leaves_a_rank_idle(samples: int, idle: bool) -> None:
+    assert sampler(samples, batch=4, rank=0, world_size=2).has_idle_ranks is idle
 
 
 @given(samples=st.integers(0, 40), world_size=st.integers(1, 5))

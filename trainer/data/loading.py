@@ -13,7 +13,7 @@ from trainer.parent_death import die_with_parent
 
 
 def build_loader(
-    dataset: Dataset[Any], sampler: Sampler[int], *, batch: int, num_workers: int, device: torch.device
+    dataset: Dataset[Any], sampler: Sampler[Any], *, batch: int, num_workers: int, device: torch.device
 ) -> DataLoader[Any]:
     """Return a loader of batches of at most `batch` samples, in the sampler's order.
 

@@ -37,11 +37,11 @@ class Classification:
 
     def build_data(self, config: TrainConfig) -> TaskData:
         folder = open_image_folder(data_folder(config.data), val_fraction=config.val_fraction)
-        size = [config.image_size, config.image_size]
-        transform = v2.Compose([v2.Resize(size, antialias=True), v2.Normalize(_MEAN, _STD)])
+        resize = v2.Resize([config.image_size, config.image_size], antialias=True)
+        normalize = v2.Normalize(_MEAN, _STD)
         return TaskData(
-            train=ImageDataset(folder.train, transform),
-            val=ImageDataset(folder.val, transform),
+            train=ImageDataset(folder.train, v2.Compose([resize, *_augmentations(config), normalize])),
+            val=ImageDataset(folder.val, v2.Compose([resize, normalize])),
             samples=folder.samples,
             class_names=folder.class_names,
             warnings=folder.warnings,
@@ -112,6 +112,15 @@ class Classification:
         if "in_top5" in sums:
             metrics["val/top5"] = sums["in_top5"] / count
         return metrics
+
+
+def _augmentations(config: TrainConfig) -> list[nn.Module]:
+    size = config.image_size
+    known = {
+        "random_crop": v2.RandomCrop(size, padding=size // 8, padding_mode="reflect"),
+        "horizontal_flip": v2.RandomHorizontalFlip(),
+    }
+    return [known[name] for name in config.augment]
 
 
 def _model_options(config: TrainConfig) -> dict[str, Any]:
