@@ -1,4 +1,7 @@
-"""The command `python -m trainer`: run a run directory or a train.yaml, print the catalog, evaluate a checkpoint."""
+"""The command `python -m trainer`: run a run directory or a train.yaml, print the catalog, evaluate a checkpoint.
+
+`python -m trainer parity` has options of its own (trainer.parity_command).
+"""
 
 import argparse
 import json
@@ -15,6 +18,7 @@ from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, TrainingError, os_error_cause
 from trainer.journal import finite_values
 from trainer.launch import DEFAULT_GRACE_S, Outcome, RunDirBusyError, launch, run_dir_tag
+from trainer.parity_command import run_parity
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
 from trainer.terminal import RunDisplay, say
 from trainer.train_file import TrainFile
@@ -22,9 +26,8 @@ from trainer.train_file import TrainFile
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and end the process with its status."""
-    options = _parser().parse_args(arguments)
     try:
-        status = _run(options)
+        status = _status_of(sys.argv[1:] if arguments is None else arguments)
     except TrainingError as error:
         say(f"error: {error}")
         status = EXIT_USAGE
@@ -56,6 +59,12 @@ def new_run_dir(output: Path | None) -> Path:
             number += 1
         else:
             return folder
+
+
+def _status_of(words: Sequence[str]) -> int:
+    if words and words[0] == "parity":
+        return run_parity(words[1:], run_in)
+    return _run(_parser().parse_args(words))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -161,7 +170,7 @@ def _grace_s() -> float:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer", description="Train a model on a list of devices.")
-    parser.add_argument("target", help="a run directory, a train.yaml, or the word `catalog` or `evaluate`")
+    parser.add_argument("target", help="a run directory, a train.yaml, or the word `catalog`, `evaluate` or `parity`")
     parser.add_argument("checkpoint", type=Path, nargs="?", help="the checkpoint to evaluate")
     parser.add_argument(
         "--device", help='where: "0,1", "cpu", "mps" or "auto" (with a train.yaml); one device for `evaluate`'

@@ -1,0 +1,94 @@
+"""Inexactness: what in a configuration keeps runs on different numbers of ranks from agreeing to rounding."""
+
+from collections.abc import Sequence
+
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
+from torchvision.ops import StochasticDepth
+
+from trainer.config import TrainConfig
+from trainer.recipes.recipe import Recipe
+
+
+def inexactness(config: TrainConfig, *, recipe: Recipe, model: nn.Module, devices: Sequence[str]) -> tuple[str, ...]:
+    """Return a sentence for each thing that lets runs of `config` on one and on several of `devices` differ.
+
+    `model` is the one that the config builds. None means that nothing is known to make them differ by more than the
+    rounding of sums that are added up in another order.
+    """
+    return (
+        *_batchnorm(config, recipe, model),
+        *_dropout(model),
+        *_precision(config, devices),
+        *_optimizer(config),
+    )
+
+
+def _batchnorm(config: TrainConfig, recipe: Recipe, model: nn.Module) -> tuple[str, ...]:
+    layers = [name for name, layer in model.named_modules() if isinstance(layer, _BatchNorm)]
+    if not layers:
+        return ()
+    if config.strategy == "dp":
+        return (
+            f'BatchNorm (first: {layers[0]}): with strategy "dp" each device normalises its own share of the batch; '
+            'strategy "ddp" with sync_bn normalises the global batch',
+        )
+    is_synchronized = recipe.sync_bn_default if config.sync_bn is None else config.sync_bn
+    if is_synchronized:
+        return ()
+    return (
+        f"BatchNorm (first: {layers[0]}): with sync_bn off each rank normalises its own share of the batch, which is "
+        "another model for each number of ranks; sync_bn: true normalises the global batch",
+    )
+
+
+def _dropout(model: nn.Module) -> tuple[str, ...]:
+    sentences = []
+    dropout = [
+        (name, layer.p) for name, layer in model.named_modules() if isinstance(layer, _DropoutNd) and layer.p > 0
+    ]
+    if dropout:
+        name, probability = dropout[0]
+        sentences.append(
+            f"dropout (first: {name}, p = {probability:g}): its draws differ from rank to rank; dropout: 0 turns it off"
+        )
+    attention = [
+        name for name, layer in model.named_modules() if isinstance(layer, nn.MultiheadAttention) and layer.dropout > 0
+    ]
+    depth = [name for name, layer in model.named_modules() if isinstance(layer, StochasticDepth) and layer.p > 0]
+    for what, names in (("dropout of attention weights", attention), ("stochastic depth", depth)):
+        if names:
+            sentences.append(
+                f"{what} (first: {names[0]}): the model's own, its draws differ from rank to rank, and no option "
+                "turns it off"
+            )
+    return tuple(sentences)
+
+
+def _precision(config: TrainConfig, devices: Sequence[str]) -> tuple[str, ...]:
+    sentences = []
+    if config.amp is not None:
+        sentences.append(
+            f"amp: {config.amp} keeps about three digits, and what is rounded so differs from one share of the batch "
+            "to another; leave amp out for the proof"
+        )
+    if devices[0].startswith("cuda"):
+        sentences.append(
+            "CUDA: kernels are chosen by the shape of each rank's share, some add up in no fixed order, and "
+            "convolutions use TF32 (about three digits; NVIDIA_TF32_OVERRIDE=0 in the environment turns that off); "
+            'how far two equal runs are apart, --world-sizes 1,1 shows, and device "cpu" proves the arithmetic'
+        )
+    elif devices[0] == "mps":
+        sentences.append('MPS: some kernels add up in no fixed order; device "cpu" proves the arithmetic')
+    return tuple(sentences)
+
+
+def _optimizer(config: TrainConfig) -> tuple[str, ...]:
+    if config.optimizer != "adamw":
+        return ()
+    return (
+        f"adamw divides each gradient by its own size: a weight whose gradient is nothing but rounding (a bias that "
+        f"the next layer takes out again) moves by up to lr ({config.lr:g}) a step, in a direction that rounding "
+        "chooses; the loss does not depend on such a weight. Go by the losses, or prove it with sgd",
+    )

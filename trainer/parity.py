@@ -1,0 +1,241 @@
+"""Parity: the proof, on a user's own configuration, that it trains the same weights on any number of ranks."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from trainer.checkpoints import Checkpoint, load_checkpoint
+from trainer.config import AUTO_BATCH, TrainConfig
+from trainer.errors import Cause, ConfigError, DeviceError, RunFailedError, RunInterruptedError
+from trainer.inexactness import inexactness
+from trainer.interrupting import interruptible
+from trainer.journal import Metrics, Started, read_records
+from trainer.launch import Outcome
+from trainer.recipes.registry import recipe_named
+from trainer.run_dir import RunConfig, RunDir
+from trainer.train_file import TrainFile
+
+DEFAULT_STEPS = 20
+DEFAULT_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far two runs are apart, in one kind of number."""
+
+    largest: float = 0.0
+    """The largest absolute difference."""
+    where: str = ""
+    """The tensor, or the step, that is furthest off."""
+    relative: float = 0.0
+    """The largest one as it is held against the tolerance: absolute up to a magnitude of 1, relative beyond. Variances
+    that BatchNorm keeps may be large, and a float32 of 100 is itself known to 4e-6 only."""
+
+
+@dataclass(frozen=True)
+class ParityResult:
+    """One run, compared with the first."""
+
+    world_size: int
+    steps: int
+    """Optimizer steps taken: as many as were asked for, or all that the training has."""
+    steps_per_epoch: int
+    weights: Difference
+    """Over all parameters and buffers (the statistics of BatchNorm) of the final checkpoint."""
+    losses: Difference
+    """Over the training loss of each step, and the validation loss where an epoch ended."""
+    agrees: bool
+    """As many steps as the first, and neither difference beyond the tolerance."""
+    losses_part_at: int | None
+    """The first step with a loss beyond the tolerance. Rounding grows from step to step; another model differs at the
+    first or the second."""
+
+
+@dataclass(frozen=True)
+class _Trained:
+    """What one run has left."""
+
+    steps: int
+    steps_per_epoch: int
+    weights: Mapping[str, torch.Tensor]
+    losses: Mapping[tuple[int, str], float]
+    """By step and name."""
+
+
+def parity(
+    file: TrainFile,
+    world_sizes: Sequence[int],
+    *,
+    steps: int = DEFAULT_STEPS,
+    tolerance: float = DEFAULT_TOLERANCE,
+    run: Callable[[RunDir], Outcome],
+) -> tuple[ParityResult, ...]:
+    """Train `steps` optimizer steps of a train.yaml on each number of ranks, and compare each run with the first.
+
+    On the CPU that is so many Gloo ranks; on CUDA the first devices of the file's list. `run` launches a prepared run
+    directory (`trainer.command.run_in` does, and shows it). The directories are temporary and gone at the end.
+
+    Raises:
+        ConfigError: before anything is trained, for what cannot be run.
+        RunFailedError: a run failed; its `cause` says why.
+        RunInterruptedError: SIGINT, SIGTERM or SIGHUP ended it.
+    """
+    configs = _run_configs(file, world_sizes, steps=steps)
+    results: list[ParityResult] = []
+    first: _Trained | None = None
+    with _temporary_folder() as folder:
+        for config in configs:
+            run_dir = RunDir(folder / f"run-{len(results) + 1}")
+            trained = _train(run_dir, config, run)
+            shutil.rmtree(run_dir.path)  # a checkpoint may be large, and its weights are in memory now
+            first = first or trained
+            results.append(_compare(first, trained, world_size=len(config.devices), tolerance=tolerance))
+    return tuple(results)
+
+
+def _run_configs(file: TrainFile, world_sizes: Sequence[int], *, steps: int) -> tuple[RunConfig, ...]:
+    """Return what is run for each number of ranks: the file's training as it is, and its loss told at every step."""
+    if len(world_sizes) < 2:
+        raise ConfigError("world sizes: name two or more to compare, such as 1,2,4")
+    if min(world_sizes) < 1:
+        raise ConfigError(f"world sizes: {min(world_sizes)} is not a number of ranks; write 1 or more")
+    if steps < 1:
+        raise ConfigError(f"steps: {steps} steps train nothing; write 1 or more")
+    if file.train.batch == AUTO_BATCH:
+        raise ConfigError("batch: -1 takes what fits, which depends on the number of ranks; write a number to compare")
+    _refuse_undivided(file.train.batch, world_sizes)
+    devices = _devices(file)
+    if devices[0] != "cpu" and max(world_sizes) > len(devices):
+        raise DeviceError(
+            f"world sizes: {max(world_sizes)} ranks need as many devices, and device {','.join(devices)!r} names "
+            f'{len(devices)}; name more of them, or "cpu"'
+        )
+    train = file.train.model_copy(update={"log_every": 1, "save_every": None})
+    begin = load_checkpoint(Path(train.resume)).step if train.resume else 0
+    return tuple(_run_config(train, devices, world_size, begin + steps) for world_size in world_sizes)
+
+
+def reasons(file: TrainFile) -> tuple[str, ...]:
+    """Return what in this file cannot be exact, a sentence for each. Raises ConfigError or DataError."""
+    recipe = recipe_named(file.train.recipe)
+    with torch.random.fork_rng(devices=[]):
+        model = recipe.build_model(file.train, recipe.build_data(file.train))
+    return inexactness(file.train, recipe=recipe, model=model, devices=_devices(file))
+
+
+def _devices(file: TrainFile) -> tuple[str, ...]:
+    if file.device == "auto":
+        return TrainFile(file.train).run_config().devices
+    return tuple(file.device.split(","))
+
+
+def _refuse_undivided(batch: int, world_sizes: Sequence[int]) -> None:
+    misfits = [world_size for world_size in world_sizes if batch % world_size]
+    if misfits:
+        fits = [str(world_size) for world_size in range(1, max(world_sizes) + 1) if batch % world_size == 0]
+        raise ConfigError(
+            f"world sizes: batch {batch} does not divide among {misfits[0]} ranks; of 1 to {max(world_sizes)}, it "
+            f"does among {', '.join(fits)}"
+        )
+
+
+def _run_config(train: TrainConfig, devices: Sequence[str], world_size: int, max_steps: int) -> RunConfig:
+    if devices[0] == "cpu":
+        file = TrainFile(train, device="cpu", nproc_per_node=world_size)
+    else:
+        file = TrainFile(train, device=",".join(devices[:world_size]))
+    return file.run_config().model_copy(update={"max_steps": max_steps})
+
+
+def _train(run_dir: RunDir, config: RunConfig, run: Callable[[RunDir], Outcome]) -> _Trained:
+    run_dir.create(config)
+    outcome = run(run_dir)
+    on = f"on {len(config.devices)} ranks" if len(config.devices) > 1 else "on one rank"
+    if outcome.completed is None:
+        assert outcome.error is not None
+        if outcome.error.cause is Cause.INTERRUPTED:
+            raise RunInterruptedError(f"stopped in the run {on}; nothing of it is kept")
+        where = f"rank {outcome.error.rank}: " if outcome.error.rank is not None else ""
+        raise RunFailedError(f"the run {on} failed: {where}{outcome.error.message}", cause=outcome.error.cause)
+    saved, started = run_dir.last_checkpoint(), next(read_records(run_dir.journal))
+    assert saved is not None, "a completed run has a checkpoint"
+    assert isinstance(started, Started), "every journal begins with it"
+    return _Trained(
+        steps=outcome.completed.step - (started.resumed_step or 0),
+        steps_per_epoch=started.steps_per_epoch,
+        weights=_weights(load_checkpoint(run_dir.path / saved.path)),
+        losses=_losses(run_dir),
+    )
+
+
+def _weights(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
+    """All weights and buffers; with `ema`, those that training goes on from beside their average."""
+    trained = checkpoint.unaveraged or {}
+    return checkpoint.model | {f"{name} (before ema)": weight for name, weight in trained.items()}
+
+
+def _losses(run_dir: RunDir) -> dict[tuple[int, str], float]:
+    records = (record for record in read_records(run_dir.journal) if isinstance(record, Metrics))
+    return {
+        (record.step, name): value
+        for record in records
+        for name, value in record.values.items()
+        if name.endswith("/loss") and value is not None
+    }
+
+
+def _compare(first: _Trained, other: _Trained, *, world_size: int, tolerance: float) -> ParityResult:
+    weights = _largest((name, weight, other.weights[name]) for name, weight in first.weights.items())
+    pairs = [
+        (
+            (step, name),
+            torch.tensor(value, dtype=torch.float64),
+            torch.tensor(other.losses[step, name], dtype=torch.float64),
+        )
+        for (step, name), value in first.losses.items()
+        if (step, name) in other.losses
+    ]
+    losses = _largest((f"{name} of step {step}", one, two) for (step, name), one, two in pairs)
+    apart = [step for (step, name), one, two in pairs if _largest([(name, one, two)]).relative > tolerance]
+    return ParityResult(
+        world_size=world_size,
+        steps=other.steps,
+        steps_per_epoch=other.steps_per_epoch,
+        weights=weights,
+        losses=losses,
+        agrees=first.steps == other.steps and max(weights.relative, losses.relative) <= tolerance,
+        losses_part_at=min(apart, default=None),
+    )
+
+
+def _largest(pairs: Iterable[tuple[str, torch.Tensor, torch.Tensor]]) -> Difference:
+    found = Difference()
+    for where, one, two in pairs:
+        if one.numel() == 0:
+            continue
+        apart = (one.double() - two.double()).abs()
+        relative = (apart / one.double().abs().clamp(min=1)).max().item()
+        largest = apart.max().item()
+        found = Difference(
+            largest=max(found.largest, largest),
+            relative=max(found.relative, relative),
+            where=where if relative > found.relative else found.where,
+        )
+    return found
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """A folder that is gone at the end, also where a signal that stops a run comes between two runs."""
+    with interruptible() as ignore_signals:
+        folder = Path(tempfile.mkdtemp(prefix="rankzero-parity-"))
+        try:
+            yield folder
+        finally:
+            ignore_signals()
+            shutil.rmtree(folder)

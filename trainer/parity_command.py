@@ -1,0 +1,146 @@
+"""The command `python -m trainer parity`: run the proof of a train.yaml, and print what it found."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trainer.environment import is_rank
+from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
+from trainer.interrupting import interruptible
+from trainer.launch import Outcome
+from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, RunDir
+from trainer.terminal import say
+from trainer.train_file import TrainFile
+
+if TYPE_CHECKING:
+    from trainer.parity import ParityResult
+
+_STEPS = 20
+_TOLERANCE = 1e-5
+_ASKED_WRONGLY = (Cause.CONFIG, Cause.DATA, Cause.CHECKPOINT)
+
+
+def run_parity(arguments: Sequence[str], run: Callable[[RunDir], Outcome]) -> int:
+    """Run the command line that follows the word `parity`; return 0 where all agree, 1 where they do not.
+
+    `run` launches a prepared run directory. Raises ConfigError or DataError for what cannot be run (exit status 2).
+    """
+    options = _parser().parse_args(arguments)
+    if is_rank(os.environ):
+        raise ConfigError("parity: it starts its own ranks; run it without torchrun")
+    try:
+        with interruptible():
+            return _prove(options, run)
+    except RunInterruptedError as error:
+        say(f"interrupted: {error}")
+        return EXIT_INTERRUPTED
+    except RunFailedError as error:
+        say(f"{error.cause}: {error}")
+        if error.cause in _ASKED_WRONGLY:
+            return EXIT_USAGE
+        return EXIT_DISK_FULL if error.cause is Cause.DISK_FULL else EXIT_FAILED
+
+
+def _prove(options: argparse.Namespace, run: Callable[[RunDir], Outcome]) -> int:
+    from trainer.parity import parity, reasons  # imports torch
+
+    file = TrainFile.read(options.file, device=options.device)
+    world_sizes: tuple[int, ...] = options.world_sizes
+    results = parity(file, world_sizes, steps=options.steps, tolerance=options.tolerance, run=run)
+    sys.stdout.write(_report(results, reasons(file), options))
+    sys.stdout.flush()
+    return 0 if all(result.agrees for result in results) else EXIT_FAILED
+
+
+def _report(results: "Sequence[ParityResult]", cannot: Sequence[str], options: argparse.Namespace) -> str:
+    first, *others = results
+    agree = all(result.agrees for result in results)
+    sizes = ", ".join(str(result.world_size) for result in results)
+    lines = [f"{_ranks(first.world_size)}: {_steps(first, options.steps)}; compared with it:"]
+    for result in others:
+        lines += _lines(result, first, options.tolerance)
+    lines.append(f"{'The same' if agree else 'Not the same'} to {options.tolerance:g} on {sizes} ranks.")
+    if cannot:
+        lines.append("What could still make them differ:" if agree else "Likely, because of:")
+        lines += [f"- {reason}" for reason in cannot]
+    elif not agree:
+        lines.append(
+            "Nothing in this configuration is known to differ by more than rounding. Rounding grows with each step and "
+            "with lr: try fewer --steps. What differs at step 1 or 2 already is something else."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _steps(result: "ParityResult", asked: int) -> str:
+    if result.steps < asked:
+        return f"{result.steps} steps, which is all that it trains"
+    if result.steps < result.steps_per_epoch:
+        return f"{result.steps} steps of an epoch's {result.steps_per_epoch} (its last batch is not among them)"
+    return f"{result.steps} steps"
+
+
+def _lines(result: "ParityResult", first: "ParityResult", tolerance: float) -> list[str]:
+    weights, losses = result.weights, result.losses
+    lines = [
+        f"{_ranks(result.world_size)}: {'the same' if result.agrees else 'NOT the same'}",
+        f"  weights and buffers at most {weights.largest:.1e} apart{_at(weights.where)}",
+        f"  losses at most {losses.largest:.1e} apart{_at(losses.where)}",
+    ]
+    if result.steps != first.steps:
+        lines.append(f"  {result.steps} steps, not {first.steps}")
+    elif result.losses_part_at is not None:
+        lines.append(f"  losses more than {tolerance:g} apart from step {result.losses_part_at} on")
+    return lines
+
+
+def _ranks(world_size: int) -> str:
+    return f"{world_size} ranks" if world_size > 1 else "1 rank"
+
+
+def _at(where: str) -> str:
+    return f" ({where})" if where else ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer parity",
+        description="Prove that a train.yaml trains the same weights on any number of ranks.",
+    )
+    parser.add_argument("file", type=Path, help="the train.yaml")
+    parser.add_argument(
+        "--world-sizes",
+        type=_integers,
+        required=True,
+        metavar="N,N,…",
+        help="numbers of ranks; the first is compared with",
+    )
+    parser.add_argument("--steps", type=int, default=_STEPS, metavar="K", help="optimizer steps (default: %(default)s)")
+    parser.add_argument(
+        "--tolerance",
+        type=_tolerance,
+        default=_TOLERANCE,
+        metavar="T",
+        help="largest difference that passes: absolute up to a magnitude of 1, relative beyond (default: %(default)s)",
+    )
+    parser.add_argument("--device", help='where, instead of what the file says: "cpu", or a list such as "0,1"')
+    return parser
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(token) for token in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no list of numbers such as 1,2,4") from error
+
+
+def _tolerance(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 1e-5") from error
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not from 0 to 1")
+    return value
