@@ -17,7 +17,8 @@ from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, TrainingError, os_error_cause
 from trainer.journal import finite_values
-from trainer.launch import DEFAULT_GRACE_S, Outcome, RunDirBusyError, launch, run_dir_tag
+from trainer.launch import DEFAULT_GRACE_S, RunDirBusyError, launch, run_dir_tag
+from trainer.outcome import Outcome
 from trainer.parity_command import run_parity
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
 from trainer.terminal import RunDisplay, say

@@ -1,4 +1,4 @@
-"""The device grammar: what a user may write for `device`, and the one canonical form of it.
+"""The device grammar: what a user may write for `device`, the one canonical form of it, and what fits it.
 
 Torch-free, because the API validates with it. What is accepted, each with its canonical form:
 
@@ -12,7 +12,7 @@ Everything else is an error that names the offending token. Nothing is dropped, 
 import re
 from collections.abc import Sequence
 
-from trainer.errors import DeviceError
+from trainer.errors import ConfigError, DeviceError
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,3}", re.ASCII)
 _CUDA = re.compile(r"cuda:(0|[1-9][0-9]{0,3})", re.ASCII)
@@ -66,17 +66,51 @@ def rank_devices(device: str, *, nproc_per_node: int | None = None) -> tuple[str
     return devices
 
 
-def per_rank_batch(batch: int, world_size: int) -> int:
+def check_strategy(strategy: str, devices: Sequence[str], *, nnodes: int = 1) -> None:
+    """Raise ConfigError, saying what to use instead, where devices cannot share the work by this strategy.
+
+    `devices` are those of one node.
+    """
+    if strategy not in ("dp", "single"):
+        return
+    if nnodes > 1:
+        raise ConfigError(
+            f"strategy: {strategy!r} is one process, and nnodes is {nnodes}; leave strategy out: ddp starts a process "
+            "for each device of every node"
+        )
+    if strategy == "single" and len(devices) > 1:
+        raise ConfigError(
+            f"strategy: 'single' trains on one device, and there are {len(devices)}; name one, or leave strategy out: "
+            "ddp starts a process for each"
+        )
+    if strategy == "dp" and devices[0] == "cpu" and len(devices) > 1:
+        raise ConfigError(
+            f"strategy: 'dp' splits batches among CUDA devices in one process, and nproc_per_node asks for "
+            f"{len(devices)} on the CPU; leave strategy out: ddp starts them"
+        )
+    if strategy == "dp" and devices[0] == "mps":
+        raise ConfigError(
+            "strategy: 'dp' splits batches among CUDA devices, and device 'mps' is none; leave strategy out"
+        )
+
+
+def rank_count(strategy: str, device_count: int) -> int:
+    """Return how many ranks train on this many devices: one on each, but for "dp", whose one rank has them all."""
+    return 1 if strategy == "dp" else device_count
+
+
+def per_rank_batch(batch: int, world_size: int, *, among: str = "ranks") -> int:
     """Return the number of samples each rank takes of a global batch of `batch` samples.
 
-    Raises DeviceError, offering the nearest two batches that do divide, where `batch` does not.
+    Raises DeviceError, offering the nearest two batches that do divide, where `batch` does not. It calls the takers
+    `among`.
     """
     if batch % world_size == 0:
         return batch // world_size
     below = batch // world_size * world_size
     above = below + world_size
     offer = f"{below} or {above}" if below else f"{above} or {above + world_size}"
-    raise DeviceError(f"batch: {batch} samples do not divide among {world_size} ranks; the nearest that do: {offer}")
+    raise DeviceError(f"batch: {batch} samples do not divide among {world_size} {among}; the nearest that do: {offer}")
 
 
 def _index_of(token: object, *, in_list: bool, whole: object) -> int:

@@ -22,6 +22,8 @@ class RankEnvironment:
     node_rank: int = 0
     master_addr: str = "127.0.0.1"
     master_port: int = 0
+    is_spawned: bool = False
+    """Our own launcher started this rank, not torchrun."""
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "RankEnvironment":
@@ -35,6 +37,7 @@ class RankEnvironment:
             node_rank=_integer(environ, "GROUP_RANK", _integer(environ, "NODE_RANK", 0)),
             master_addr=environ.get("MASTER_ADDR", "127.0.0.1"),
             master_port=_integer(environ, "MASTER_PORT", 0),
+            is_spawned=MASTER_FD_VARIABLE in environ,
         )
 
     def variables(self) -> dict[str, str]:
@@ -56,16 +59,20 @@ def is_rank(environ: Mapping[str, str]) -> bool:
     return "RANK" in environ and "WORLD_SIZE" in environ
 
 
-def machine_defaults(environ: Mapping[str, str], *, local_world_size: int) -> dict[str, str]:
-    """Return what is set for each rank of a one-host run where the user has set nothing himself."""
+def machine_defaults(environ: Mapping[str, str], *, local_world_size: int, on_loopback: bool) -> dict[str, str]:
+    """Return what is set for each rank where the user has set nothing himself.
+
+    `on_loopback` says that all ranks of the run are on this host.
+    """
     defaults = {
         # Every rank with a thread per core would fight for the cores; torchrun's answer, a single thread, idles them.
         "OMP_NUM_THREADS": str(max(1, _cores() // local_world_size)),
-        # Gloo otherwise resolves the host's own name, which fails on hosts (and in containers) with no entry for it.
-        "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
         "PYTHONUNBUFFERED": "1",  # what a rank printed before it was killed is what explains it
         "PYTHONFAULTHANDLER": "1",
     }
+    if on_loopback:
+        # Gloo otherwise resolves the host's own name, which fails on hosts (and in containers) with no entry for it.
+        defaults["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
     return {name: value for name, value in defaults.items() if name not in environ}
 
 

@@ -15,7 +15,7 @@ from trainer.errors import Cause, ConfigError, DeviceError, RunFailedError, RunI
 from trainer.inexactness import inexactness
 from trainer.interrupting import interruptible
 from trainer.journal import Metrics, Started, read_records
-from trainer.launch import Outcome
+from trainer.outcome import Outcome
 from trainer.recipes.registry import recipe_named
 from trainer.run_dir import RunConfig, RunDir
 from trainer.train_file import TrainFile

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trainer.environment import is_rank
 from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
 from trainer.interrupting import interruptible
-from trainer.launch import Outcome
+from trainer.outcome import Outcome
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, RunDir
 from trainer.terminal import say
 from trainer.train_file import TrainFile

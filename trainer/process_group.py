@@ -1,5 +1,6 @@
 """The process group: this rank's device, its peers, and the collectives that training needs."""
 
+import itertools
 import os
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,37 +10,56 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.rendezvous import rendezvous
-from torch.nn.parallel import DistributedDataParallel
 
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
 from trainer.errors import DeviceError
+from trainer.roll_call import PeersMissingError, call_roll
+from trainer.run_dir import RunConfig
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
 
 
-def connect(environment: RankEnvironment, *, timeout_s: float) -> "Store | None":
-    """Return the store that all ranks share, or None where there is one rank only.
+_runs = itertools.count()
+"""How many runs this process has taken part in: under torchrun, one store serves them all."""
+
+
+def connect(environment: RankEnvironment, config: RunConfig) -> "Store | None":
+    """Return the store that all ranks share, once they are there, or None where there is one rank only.
 
     Our launcher hands rank 0 a listening socket, so that no other run can take the port; under torchrun the store is
-    torchrun's.
+    torchrun's. Raises ConfigError where the ranks do not run the same, and PeersMissingError after `timeout_s`.
     """
     if environment.world_size == 1:
         return None
-    timeout = timedelta(seconds=timeout_s)
-    inherited = os.environ.pop(MASTER_FD_VARIABLE, None)
-    if inherited is not None:
+    timeout = timedelta(seconds=config.train.timeout_s)
+    if environment.is_spawned:
+        store = _meet(environment, os.environ.pop(MASTER_FD_VARIABLE, ""), timeout)
+    else:
+        torchruns, _, _ = next(rendezvous("env://", environment.rank, environment.world_size, timeout=timeout))
+        torchruns.set_timeout(timeout)
+        store = dist.PrefixStore(f"rankzero/{next(_runs)}", torchruns)  # type: ignore[attr-defined]  # as TCPStore is
+    call_roll(store, environment, config)
+    return store
+
+
+def _meet(environment: RankEnvironment, inherited: str, timeout: timedelta) -> "Store":
+    """Return the store of our launcher's ranks; rank 0 has inherited the listening socket to serve it on."""
+    try:
         return dist.TCPStore(  # type: ignore[attr-defined]  # exported where torch has distributed
             environment.master_addr,
             environment.master_port,
             environment.world_size,
             is_master=environment.rank == 0,
             timeout=timeout,
+            wait_for_workers=False,  # the roll call does, and hears of a rank that refuses
             master_listen_fd=int(inherited) if inherited else None,
         )
-    store, _, _ = next(rendezvous("env://", environment.rank, environment.world_size, timeout=timeout))
-    store.set_timeout(timeout)
-    return dist.PrefixStore("rankzero", store)  # type: ignore[attr-defined]  # as TCPStore is
+    except dist.DistError as error:
+        raise PeersMissingError(
+            f"node 0 was not to be reached at {environment.master_addr} port {environment.master_port} within "
+            f"{timeout.total_seconds():g} s (timeout_s): is it started, and does nothing block the port?"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -81,13 +101,6 @@ class ProcessGroup:
     def share(self, name: str, value: str) -> str:
         """Return rank 0's `value` on every rank."""
         return shared(self.store, name, value, rank=self.rank)
-
-    def distributed(self, model: nn.Module) -> nn.Module:
-        """Wrap the model so that its gradients are the mean over ranks; with one rank it stays as it is."""
-        if self.store is None:
-            return model
-        device_ids = [self.device.index] if self.device.type == "cuda" else None
-        return DistributedDataParallel(model, device_ids=device_ids, gradient_as_bucket_view=True)
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Add the values of all ranks up, in place, and return them."""

@@ -55,7 +55,7 @@ def _train(run_dir: "RunDir", environment: "RankEnvironment") -> None:
     from trainer.training import run
 
     config = run_dir.read_config()
-    store = connect(environment, timeout_s=config.train.timeout_s)
+    store = connect(environment, config)
     run(run_dir, config, environment=environment, store=store, progress=progress)
 
 

@@ -20,7 +20,7 @@ def run_as_rank(file: TrainFile, environment: RankEnvironment, *, output: Path |
     Rank 0 makes the run directory; the others learn of it through torchrun's store.
     """
     config = file.run_config_under_torchrun(environment)
-    store = connect(environment, timeout_s=config.train.timeout_s)
+    store = connect(environment, config)
     path = ""
     if environment.rank == 0:
         run_dir = RunDir(new_run_dir(output).resolve())

@@ -135,7 +135,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_its_step_and_spares_the_che
 
 
 def test_an_unknown_model_is_an_error_that_offers_the_nearest(tmp_path: Path, images: Path) -> None:
-    error = fail(Run(prepare(tmp_path / "run", data=images, ranks=1, model="resnet81")))
+    error = fail(Run(prepare(tmp_path / "run", data=images, ranks=1, model="resnet81")), status=EXIT_USAGE)
     assert error.cause is Cause.CONFIG
     assert "resnet18" in error.message
 
@@ -161,7 +161,7 @@ def test_a_device_that_the_host_lacks_is_named(tmp_path: Path, images: Path) -> 
     run_dir = prepare(tmp_path / "run", data=images, ranks=1)
     config = run_dir.read_config()
     run_dir.create(config.model_copy(update={"devices": ("cuda:99",)}))
-    error = fail(Run(run_dir))
+    error = fail(Run(run_dir), status=EXIT_USAGE)
     assert error.cause is Cause.CONFIG
     assert "cuda:99" in error.message
 

@@ -1,0 +1,147 @@
+"""The outcome: how a run ended on this node, and which rank was at fault. Never imports torch."""
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from trainer.error_report import ErrorReport, signal_name
+from trainer.errors import Cause, os_error_cause
+from trainer.journal import Completed
+from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, RunConfig, RunDir
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: with a completion record, or with an error that is also in error.json, should there be room."""
+
+    completed: Completed | None = None
+    error: ErrorReport | None = None
+    has_done_its_part: bool = False
+    """On a node other than node 0, which alone has the completion record: its ranks ended after that was written."""
+    disk_is_full: bool = False
+    """There was no room for error.json."""
+
+    @property
+    def is_success(self) -> bool:
+        return self.completed is not None or self.has_done_its_part
+
+    @property
+    def exit_status(self) -> int:
+        """What `python -m trainer` ends with."""
+        if self.is_success:
+            return 0
+        assert self.error is not None
+        match self.error.cause:
+            case Cause.INTERRUPTED:
+                return EXIT_INTERRUPTED
+            case (
+                Cause.CONFIG
+            ):  # found by a rank, such as a device that is missing, but no other fault than one found here
+                return EXIT_USAGE
+            case Cause.DISK_FULL:
+                return EXIT_DISK_FULL
+            case _:
+                return EXIT_DISK_FULL if self.disk_is_full else EXIT_FAILED
+
+
+@dataclass(frozen=True)
+class RankEnd:
+    """The end of one rank that ended by itself."""
+
+    status: int
+    """Exit status, or the negative number of the signal that ended it."""
+    seen: datetime
+
+    @property
+    def is_failure(self) -> bool:
+        return self.status not in (0, EXIT_INTERRUPTED)
+
+
+def conclude(
+    run_dir: RunDir, config: RunConfig, ended: Mapping[int, RankEnd], *, stopped_by: signal.Signals | None
+) -> Outcome:
+    """Say how the run ended, from its files and from the ranks of this node that ended by themselves, by local rank.
+
+    `stopped_by` is the first signal that asked the launcher to stop, if any did. Writes error.json.
+    """
+    if completed := run_dir.completed():
+        return Outcome(completed=completed)  # whatever happened in the teardown afterwards
+    if config.node_rank > 0 and _passed_the_last_barrier(run_dir, config, ended):
+        return Outcome(has_done_its_part=True)
+    error = _first_failure(run_dir, config, ended)
+    if stopped_by is not None and (error is None or error.cause in (Cause.COMMUNICATION, Cause.KILLED_BY_SIGNAL)):
+        error = _interruption(run_dir, config, f"stopped by {stopped_by.name}")
+    elif error is None and any(end.status == EXIT_INTERRUPTED for end in ended.values()):
+        error = _interruption(run_dir, config, "a rank was asked to stop")
+    elif error is None:
+        local_rank, end = min(ended.items(), key=lambda item: item[1].seen)
+        rank = _rank(config, local_rank)
+        message = f"rank {rank} ended with exit status {end.status} before the run was complete"
+        error = ErrorReport(cause=Cause.EXCEPTION, message=message, time=end.seen, rank=rank, exit_code=end.status)
+    elif config.nnodes > 1 and error.cause is Cause.COMMUNICATION:
+        message = f"node {config.node_rank} lost its peers: what ended them, their own nodes tell ({error.message})"
+        error = error.model_copy(update={"message": message})
+    return failed(run_dir, error)
+
+
+def failed(run_dir: RunDir, error: ErrorReport) -> Outcome:
+    """Write error.json. A disk that is full must not hide the error: the outcome carries it to whoever started us."""
+    try:
+        error.write(run_dir.error)
+    except OSError as unwritten:
+        return Outcome(error=error, disk_is_full=os_error_cause(unwritten) is Cause.DISK_FULL)
+    return Outcome(error=error)
+
+
+def _passed_the_last_barrier(run_dir: RunDir, config: RunConfig, ended: Mapping[int, RankEnd]) -> bool:
+    """Whether rank 0 has written its completion record, as a node can tell that has none.
+
+    A rank ends with status 0 behind the barrier that all ranks enter when their work is done, which is after the record
+    for rank 0. What may still go wrong for another then, in the teardown, leaves no error file.
+    """
+    is_done = any(end.status == 0 for end in ended.values())
+    return is_done and not any(run_dir.read_rank_error(local_rank) for local_rank in _local_ranks(config))
+
+
+def _first_failure(run_dir: RunDir, config: RunConfig, ended: Mapping[int, RankEnd]) -> ErrorReport | None:
+    """Return the report of the rank at fault: the first by time; one that merely lost its peers, last."""
+    each = (_report(run_dir, config, local_rank, ended.get(local_rank)) for local_rank in _local_ranks(config))
+    reports = [report for report in each if report is not None]
+    return min(reports, key=lambda report: (report.cause is Cause.COMMUNICATION, report.time), default=None)
+
+
+def _report(run_dir: RunDir, config: RunConfig, local_rank: int, end: RankEnd | None) -> ErrorReport | None:
+    if report := run_dir.read_rank_error(local_rank):
+        return report
+    if end is None or not end.is_failure:
+        return None
+    rank = _rank(config, local_rank)
+    if end.status < 0:
+        name = signal_name(-end.status)
+        by = " (by hand, or by the kernel because memory ran out)" if name == "SIGKILL" else ""
+        message = f"rank {rank} was ended by {name}{by}"
+        return ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message=message, time=end.seen, rank=rank, signal=name)
+    if end.status == EXIT_DISK_FULL:
+        cause, why = Cause.DISK_FULL, "no space was left on the disk, not even to say more"
+    else:
+        cause, why = Cause.EXCEPTION, f"see {run_dir.log(local_rank)}"
+    message = f"rank {rank} ended with exit status {end.status}: {why}"
+    return ErrorReport(cause=cause, message=message, time=end.seen, rank=rank, exit_code=end.status)
+
+
+def _interruption(run_dir: RunDir, config: RunConfig, reason: str) -> ErrorReport:
+    if config.node_rank > 0:
+        at = "; the checkpoints are node 0's"
+    else:
+        saved = run_dir.last_checkpoint()
+        at = f"; the last checkpoint is {saved.path}" if saved else "; no checkpoint had been saved"
+    return ErrorReport(cause=Cause.INTERRUPTED, message=f"{reason}{at}", time=datetime.now(UTC))
+
+
+def _local_ranks(config: RunConfig) -> range:
+    return range(config.local_world_size)
+
+
+def _rank(config: RunConfig, local_rank: int) -> int:
+    return config.node_rank * config.local_world_size + local_rank

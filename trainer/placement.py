@@ -1,0 +1,29 @@
+"""Whether a placement can run what it is given: nodes, strategy and batch against its devices. Never imports torch."""
+
+from trainer.config import AUTO_BATCH
+from trainer.devices import check_strategy, per_rank_batch
+from trainer.errors import ConfigError
+from trainer.run_dir import RunConfig
+
+
+def check_placement(config: RunConfig) -> None:
+    """Raise ConfigError, naming the field and the way out, for what no launcher can run."""
+    _check_nodes(config)
+    train = config.train
+    check_strategy(train.strategy, config.devices, nnodes=config.nnodes)
+    if train.batch != AUTO_BATCH:
+        shares = config.nnodes * len(config.devices)
+        per_rank_batch(train.batch, shares, among="devices" if train.strategy == "dp" else "ranks")
+
+
+def _check_nodes(config: RunConfig) -> None:
+    if config.node_rank >= config.nnodes:
+        raise ConfigError(
+            f"node_rank: {config.node_rank} is none of the {config.nnodes} nodes; they are numbered from 0, and nnodes "
+            "says how many there are"
+        )
+    if config.nnodes > 1 and config.master_port == 0:
+        raise ConfigError(
+            f"master_port: {config.nnodes} nodes meet at a port of node 0 that all are told; name a free one, the same "
+            "on every node"
+        )
