@@ -22,7 +22,7 @@ from trainer.outcome import Outcome
 from trainer.parity_command import run_parity
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
 from trainer.terminal import RunDisplay, say
-from trainer.train_file import TrainFile
+from trainer.train_file import LAUNCH_FIELDS, TrainFile
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -82,13 +82,13 @@ def _run(options: argparse.Namespace) -> int:
     if Path(target).is_dir():
         _refuse_unused(options, "a run directory, whose config.json says what to run and where,")
         return _run_directory(RunDir(Path(target)))
-    _refuse_unused(options, "a train.yaml", "device", "nproc_per_node", "output")
+    _refuse_unused(options, "a train.yaml", "device", "output", *LAUNCH_FIELDS)
     return _run_file(Path(target), options)
 
 
 def _refuse_unused(options: argparse.Namespace, what: str, *used: str) -> None:
     """Raise ConfigError for an argument that would be without effect: whoever gave it expects one."""
-    for name in sorted({"checkpoint", "device", "nproc_per_node", "output"}.difference(used)):
+    for name in sorted({"checkpoint", "device", "output", *LAUNCH_FIELDS}.difference(used)):
         if (value := getattr(options, name)) is not None:
             shown = "checkpoint" if name == "checkpoint" else f"--{name.replace('_', '-')}"
             raise ConfigError(f"{shown}: {what} takes none (got {str(value)!r})")
@@ -108,7 +108,7 @@ def _run_directory(run_dir: RunDir) -> int:
 
 
 def _run_file(path: Path, options: argparse.Namespace) -> int:
-    file = TrainFile.read(path, device=options.device, nproc_per_node=options.nproc_per_node)
+    file = TrainFile.read(path, **{name: getattr(options, name) for name in ("device", *LAUNCH_FIELDS)})
     if is_rank(os.environ):
         from trainer.torchrun import run_as_rank  # imports torch
 
@@ -118,6 +118,9 @@ def _run_file(path: Path, options: argparse.Namespace) -> int:
     run_dir.create(config)
     os.environ[RUN_DIR_VARIABLE] = run_dir_tag(run_dir)
     say(f"run directory: {run_dir.path}")
+    if config.node_rank > 0:
+        at, within = f"{config.master_addr} port {config.master_port}", f"{config.train.timeout_s:g} s (timeout_s)"
+        say(f"node {config.node_rank} of {config.nnodes}: looks for node 0 at {at}, and gives up after {within}")
     return _tell(run_in(run_dir), run_dir)
 
 
@@ -143,6 +146,8 @@ def _tell(outcome: Outcome, run_dir: RunDir) -> int:
             f"{name} {value:.4f}" for name, value in outcome.completed.values.items() if value is not None
         )
         say(f"completed: {values}  best checkpoint {run_dir.path / outcome.completed.best_checkpoint}")
+    elif outcome.has_done_its_part:
+        say("completed: this node has done its part; metrics and checkpoints are in the run directory of node 0")
     elif outcome.error is not None:
         where = f"rank {outcome.error.rank}: " if outcome.error.rank is not None else ""
         # Where the fault is in what was asked for, the message says it; lines of our own code would only hide it.
@@ -177,5 +182,9 @@ def _parser() -> argparse.ArgumentParser:
         "--device", help='where: "0,1", "cpu", "mps" or "auto" (with a train.yaml); one device for `evaluate`'
     )
     parser.add_argument("--nproc-per-node", type=int, metavar="N", help="ranks to start on the CPU (with a train.yaml)")
+    parser.add_argument("--nnodes", type=int, metavar="N", help="hosts that train together (with a train.yaml)")
+    parser.add_argument("--node-rank", type=int, metavar="N", help="which of them this is, from 0")
+    parser.add_argument("--master-addr", metavar="HOST", help="name or address of node 0")
+    parser.add_argument("--master-port", type=int, metavar="PORT", help="free port of node 0, at which the ranks meet")
     parser.add_argument("--output", type=Path, metavar="DIR", help="run directory to make (default: below ./runs)")
     return parser

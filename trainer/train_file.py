@@ -1,30 +1,44 @@
 """The file `train.yaml`: what to train and where, for runs without the service."""
 
+import dataclasses
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import yaml
 from pydantic import ValidationError
 
 from trainer.config import TrainConfig
-from trainer.devices import parse_device, per_rank_batch, rank_devices
+from trainer.devices import parse_device, rank_devices
 from trainer.environment import RankEnvironment
 from trainer.errors import ConfigError, DeviceError
+from trainer.placement import check_placement
 from trainer.run_dir import RunConfig
 from trainer.validation import describe
 
-_PLACEMENT = ("device", "nproc_per_node")
+_MOST_PROCESSES = 1024
 
 
 @dataclass(frozen=True)
 class TrainFile:
-    """What a train.yaml, or the keywords of `train()`, say."""
+    """What a train.yaml, or the keywords of `train()`, say: what to train, and where."""
 
     train: TrainConfig
     device: str = "auto"
+    """Devices of this host, one rank on each: an index (`0`), a list (`0,1` or `[0, 1]`), `cpu`, `mps`, or `auto`,
+    which is one accelerator if there is one, else the CPU."""
     nproc_per_node: int | None = None
+    """Number of ranks for device `cpu`."""
+    nnodes: int = 1
+    """Number of hosts that train together, each started with the same options but for `node_rank`."""
+    node_rank: int = 0
+    """Which of the `nnodes` hosts this is, from 0; node 0 writes the journal and the checkpoints."""
+    master_addr: str | None = None
+    """Name or address at which the other nodes reach node 0; a loopback address keeps all of the run on one host."""
+    master_port: int = 0
+    """Port of node 0 at which the ranks of several nodes meet, a free one; on one node, 0 takes any."""
 
     @classmethod
     def read(cls, path: Path, **overrides: Any) -> "TrainFile":
@@ -41,32 +55,82 @@ class TrainFile:
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> "TrainFile":
         """Split fields into what to train and where. Raises ConfigError naming the field."""
-        train = {name: value for name, value in fields.items() if name not in _PLACEMENT}
-        nproc_per_node = fields.get("nproc_per_node")
-        if nproc_per_node is not None and (not isinstance(nproc_per_node, int) or isinstance(nproc_per_node, bool)):
-            raise DeviceError(f"nproc_per_node: {nproc_per_node!r} is not a number of processes; write 1 or more")
-        return cls(train_config(train), parse_device(fields.get("device", "auto")), nproc_per_node)
+        where = {"device", *LAUNCH_FIELDS}
+        train = {name: value for name, value in fields.items() if name not in where}
+        return cls(
+            train_config(train),
+            parse_device(fields.get("device", "auto")),
+            nproc_per_node=_integer(fields, "nproc_per_node", None, least=1, most=_MOST_PROCESSES),
+            nnodes=_integer(fields, "nnodes", 1, least=1, most=1024),
+            node_rank=_integer(fields, "node_rank", 0, least=0, most=1023),
+            master_addr=_address(fields),
+            master_port=_integer(fields, "master_port", 0, least=0, most=65535),
+        )
 
     def run_config(self) -> RunConfig:
-        """Return what our launcher runs. Raises DeviceError where the devices or the batch do not fit."""
-        devices = rank_devices(_resolved(self.device), nproc_per_node=self.nproc_per_node)
-        per_rank_batch(self.train.batch, len(devices))
-        return RunConfig(train=self.train, devices=devices)
+        """Return what our launcher runs on this node. Raises ConfigError where nodes, devices or batch do not fit."""
+        config = RunConfig(
+            train=self.train,
+            devices=rank_devices(_resolved(self.device), nproc_per_node=self.nproc_per_node),
+            nnodes=self.nnodes,
+            node_rank=self.node_rank,
+            master_addr=self._master_addr(),
+            master_port=self.master_port,
+        )
+        check_placement(config)
+        return config
 
     def run_config_under_torchrun(self, environment: RankEnvironment) -> RunConfig:
-        """Return what the ranks that torchrun has started run: the device list yields to LOCAL_RANK."""
+        """Return what the ranks that torchrun has started on this node run: where to train is torchrun's to say.
+
+        The device list yields to LOCAL_RANK, and the nodes and their meeting point are the environment's. Raises
+        ConfigError where they do not fit.
+        """
+        config = RunConfig(
+            train=self.train,
+            devices=self._devices_under_torchrun(environment),
+            nnodes=max(1, environment.world_size // environment.local_world_size),
+            node_rank=environment.node_rank,
+            master_addr=environment.master_addr,
+            master_port=environment.master_port,
+        )
+        if config.world_size != environment.world_size:
+            raise ConfigError(
+                f"nproc-per-node: torchrun has started {environment.local_world_size} ranks on this node and "
+                f"{environment.world_size} in all; start as many on every node"
+            )
+        check_placement(config)
+        return config
+
+    def _devices_under_torchrun(self, environment: RankEnvironment) -> tuple[str, ...]:
         count = environment.local_world_size
+        if self.train.strategy != "ddp" and environment.world_size > 1:
+            raise ConfigError(
+                f"strategy: {self.train.strategy!r} is one process, and torchrun has started {environment.world_size}; "
+                "start it with `python -m trainer`, or leave strategy out"
+            )
         devices = tuple(self.device.split(","))
         if self.device == "auto" and _resolved("auto").startswith("cuda"):
             devices = tuple(f"cuda:{index}" for index in range(count))
         elif self.device in ("auto", "cpu"):
             devices = ("cpu",) * count
-        elif len(devices) != count:
+        elif self.train.strategy == "ddp" and len(devices) != count:
             raise DeviceError(
                 f"device: torchrun has started {count} ranks on this host, and {self.device!r} names {len(devices)}"
             )
-        per_rank_batch(self.train.batch, environment.world_size)
-        return RunConfig(train=self.train, devices=devices)
+        return devices
+
+    def _master_addr(self) -> str:
+        if self.master_addr is not None:
+            return self.master_addr
+        if self.node_rank > 0:
+            raise ConfigError("master_addr: a node other than node 0 has to be told the name or address of node 0")
+        # On node 0 itself, what matters is that it is no loopback address: the others are on other hosts.
+        return socket.gethostname() if self.nnodes > 1 else "127.0.0.1"
+
+
+LAUNCH_FIELDS = tuple(field.name for field in dataclasses.fields(TrainFile) if field.name not in ("train", "device"))
+"""The launch fields: torchrun's words for where ranks run."""
 
 
 def train_config(fields: Mapping[str, Any]) -> TrainConfig:
@@ -75,6 +139,26 @@ def train_config(fields: Mapping[str, Any]) -> TrainConfig:
         return TrainConfig.model_validate(dict(fields))
     except ValidationError as error:
         raise ConfigError(describe(error)) from error
+
+
+@overload
+def _integer(fields: Mapping[str, Any], name: str, default: int, *, least: int, most: int) -> int: ...
+@overload
+def _integer(fields: Mapping[str, Any], name: str, default: None, *, least: int, most: int) -> int | None: ...
+def _integer(fields: Mapping[str, Any], name: str, default: int | None, *, least: int, most: int) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return default
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+        return value
+    raise ConfigError(f"{name}: {value!r} is not a whole number from {least} to {most}")
+
+
+def _address(fields: Mapping[str, Any]) -> str | None:
+    value = fields.get("master_addr")
+    if value is None or (isinstance(value, str) and value.strip()):
+        return value and value.strip()
+    raise ConfigError(f"master_addr: {value!r} is not the name or address of a host")
 
 
 def _resolved(device: str) -> str:
