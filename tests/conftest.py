@@ -13,6 +13,10 @@ from tests.servers import PostgresServer, ValkeyServer
 TESTS = Path(__file__).parent
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kills", type=int, default=6, help="runs that tests/distributed/test_random_kills.py kills")
+
+
 def pytest_configure() -> None:
     # The settings of a developer's own service must not reach the tests: they would drop its data.
     for name in [name for name in os.environ if name.startswith("RANKZERO_")]:

@@ -1,5 +1,6 @@
 """Real training runs as tests start them: tiny models on drawn images, in processes that die with the test."""
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -37,11 +38,19 @@ def draw_images(root: Path, *, train: int, val: int, classes: int = 2, size: int
     return root
 
 
-def prepare(path: Path, *, data: Path | str, ranks: int = 2, resume: Path | None = None, **options: Any) -> RunDir:
+def prepare(
+    path: Path,
+    *,
+    data: Path | str,
+    ranks: int = 2,
+    resume: Path | None = None,
+    max_steps: int | None = None,
+    **options: Any,
+) -> RunDir:
     """Make a run directory for a tiny run."""
     run_dir = RunDir(path)
     train = TrainConfig.model_validate(TINY | {"data": str(data)} | options)
-    run_dir.create(RunConfig(train=train, devices=("cpu",) * ranks, resume=resume))
+    run_dir.create(RunConfig(train=train, devices=("cpu",) * ranks, resume=resume, max_steps=max_steps))
     return run_dir
 
 
@@ -149,6 +158,32 @@ def last_weights(run_dir: RunDir, part: str = "model") -> dict[str, torch.Tensor
     assert saved is not None
     weights: dict[str, torch.Tensor] = torch.load(run_dir.path / saved.path, weights_only=True)[part]
     return weights
+
+
+def final_state(run_dir: RunDir) -> str:
+    """A digest of all that the newest checkpoint would have a run go on from, bit for bit."""
+    saved = run_dir.last_checkpoint()
+    assert saved is not None
+    content = torch.load(run_dir.path / saved.path, weights_only=True)
+    digest = hashlib.sha256()
+    for name in ("model", "unaveraged", "optimizer", "epoch", "step_in_epoch", "step", "values", "metric"):
+        _add(digest, content[name])
+    return digest.hexdigest()
+
+
+def _add(digest: "hashlib._Hash", value: Any) -> None:
+    match value:
+        case torch.Tensor():
+            digest.update(value.numpy(force=True).tobytes())
+        case dict():
+            for name, part in value.items():
+                digest.update(str(name).encode())
+                _add(digest, part)
+        case list() | tuple():
+            for part in value:
+                _add(digest, part)
+        case _:
+            digest.update(repr(value).encode())
 
 
 def largest_difference(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:

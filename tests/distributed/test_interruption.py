@@ -38,6 +38,13 @@ def assert_same_model(one: RunDir, other: RunDir) -> None:
     assert ours.keys() == theirs.keys()
 
 
+def newest(run_dir: RunDir) -> Path:
+    """The checkpoint to continue from."""
+    saved = run_dir.last_checkpoint()
+    assert saved is not None
+    return run_dir.path / saved.path
+
+
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_stopped_run_saves_its_exact_step_and_continues_to_the_undisturbed_weights(
@@ -172,18 +179,21 @@ def test_a_checkpoint_brought_alone_to_another_folder_is_continued_from(
 
 
 @pytest.mark.timeout(300)
-def test_a_run_continued_on_another_number_of_ranks_sees_the_samples_that_were_left(
-    tmp_path: Path, images: Path, undisturbed: RunDir
-) -> None:
-    run = Run(prepare(tmp_path / "run", data=images, **LONG))
-    run.wait_for_step(14)
-    run.process.terminate()
-    assert run.wait() == EXIT_INTERRUPTED
-    saved = run.run_dir.last_checkpoint()
-    assert saved is not None
-    options = LONG | {"resume": str(run.run_dir.path / saved.path)}
-    again = Run(prepare(tmp_path / "again", data=images, ranks=4, **options)).succeed()
-    assert largest_difference(last_weights(again), last_weights(undisturbed)) <= 1e-5
+def test_a_run_goes_from_two_ranks_to_one_to_four_in_the_middle_of_epochs(tmp_path: Path, images: Path) -> None:
+    options: dict[str, Any] = {"data": images, "epochs": 4, "batch": 8, "log_every": 1, "ema": 0.9, "nbs": 16}
+    options |= {"augment": ["random_crop", "horizontal_flip"]}
+    undisturbed = Run(prepare(tmp_path / "undisturbed", **options)).succeed()  # three steps in each epoch
+    first = Run(prepare(tmp_path / "first", max_steps=4, **options)).succeed()
+    second = Run(prepare(tmp_path / "second", ranks=1, resume=newest(first), max_steps=8, **options)).succeed()
+    last = Run(prepare(tmp_path / "last", ranks=4, resume=newest(second), **options)).succeed()
+    started = [next(record for record in records(part) if isinstance(record, Started)) for part in (second, last)]
+    assert [(each.world_size, each.resumed_step) for each in started] == [(1, 4), (4, 8)]
+    for part in ("model", "unaveraged"):
+        assert largest_difference(last_weights(last, part), last_weights(undisturbed, part)) <= 1e-5
+    together = metrics(first, second, last)
+    assert together.keys() == metrics(undisturbed).keys()
+    for step, values in metrics(undisturbed).items():
+        assert together[step] == pytest.approx(values, abs=1e-5)
 
 
 @pytest.mark.timeout(300)
