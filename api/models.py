@@ -92,6 +92,11 @@ class PlacedDevice(_Answer):
     """A device that an attempt was given."""
 
     name: str
+    """`cuda:N` as the host's worker numbered it when the attempt got it, `mps`, or `cpu:N` for a slot."""
+    driver_index: int | None
+    """The number by which the driver of the host lists a GPU, as `nvidia-smi` prints it."""
+    uuid: str | None
+    """The driver's name for the physical GPU: the same in every attempt and view, whatever its number."""
     kind: str
     model: str | None
     simulated: bool
@@ -225,7 +230,6 @@ class Holder(BaseModel):
 class Device(PlacedDevice):
     """A device of a host, and who holds it."""
 
-    uuid: str | None
     memory_bytes: int | None
     held_by: Holder | None
 

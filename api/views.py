@@ -42,10 +42,11 @@ def view_hosts(session: Session) -> Hosts:
         held_by = None if job_id is None or attempt is None else Holder(job_id=job_id, attempt=attempt)
         device = Device(
             name=row.name,
+            driver_index=row.driver_index,
+            uuid=row.uuid,
             kind=row.kind,
             model=row.model,
             simulated=row.simulated,
-            uuid=row.uuid,
             memory_bytes=row.memory_bytes,
             held_by=held_by,
         )
@@ -68,7 +69,11 @@ def _view_placement(session: Session, row: tables.Placement) -> Placement:
     return Placement(
         node_rank=row.node_rank,
         host=row.host_name,
-        devices=[PlacedDevice.model_validate(device) for device in attempts.device_rows(session, row)],
+        devices=[
+            # By the name it was given under: the worker may number its devices otherwise by now.
+            PlacedDevice.model_validate(device).model_copy(update={"name": name})
+            for name, device in zip(row.devices, attempts.device_rows(session, row), strict=True)
+        ],
         run_dir=row.run_dir,
         created_at=row.created_at,
         claimed_at=row.claimed_at,

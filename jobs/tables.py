@@ -146,6 +146,8 @@ class DeviceRow(Base):
     kind: Mapped[str] = mapped_column(String(8))
     uuid: Mapped[str | None]
     """The driver's name for the physical device, whatever its index."""
+    driver_index: Mapped[int | None]
+    """The number by which the driver listed it when its worker last started, as `nvidia-smi` prints it."""
     model: Mapped[str | None]
     memory_bytes: Mapped[int | None] = mapped_column(BigInteger)
     simulated: Mapped[bool] = mapped_column(Boolean)

@@ -74,6 +74,11 @@ class Device(_Answer):
     """A device."""
 
     name: str
+    """`cuda:N` as its host's worker numbers it, `mps`, or `cpu:N` for a slot."""
+    driver_index: int | None = None
+    """The number by which the driver lists a GPU, as `nvidia-smi` prints it."""
+    uuid: str | None = None
+    """The driver's name for the physical GPU."""
     kind: str
     model: str | None
     simulated: bool

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+from dataclasses import replace
 
 import pynvml
 import structlog
@@ -58,18 +59,13 @@ def _visible_gpus() -> list[DeviceInfo]:
     try:
         for index in range(pynvml.nvmlDeviceGetCount()):
             try:
-                gpus.append(_describe(pynvml.nvmlDeviceGetHandleByIndex(index)))
+                gpus.append(_describe(index))
             except pynvml.NVMLError as error:  # one that fell off the bus must not cost the host the others
                 log.error("gpu_unusable", index=index, error=str(error))
-                gpus.append(DeviceInfo(name="", kind="unusable"))
+                gpus.append(DeviceInfo(name="", kind="unusable", driver_index=index))
     finally:
         pynvml.nvmlShutdown()
-    chosen = visible(gpus, os.environ.get("CUDA_VISIBLE_DEVICES"))
-    return [
-        DeviceInfo(f"cuda:{index}", "cuda", uuid=gpu.uuid, model=gpu.model, memory_bytes=gpu.memory_bytes)
-        for index, gpu in enumerate(chosen)
-        if gpu.kind == "cuda"
-    ]
+    return numbered(visible(gpus, os.environ.get("CUDA_VISIBLE_DEVICES")))
 
 
 def visible(gpus: list[DeviceInfo], mask: str | None) -> list[DeviceInfo]:
@@ -90,7 +86,13 @@ def visible(gpus: list[DeviceInfo], mask: str | None) -> list[DeviceInfo]:
     return chosen
 
 
-def _describe(handle: object) -> DeviceInfo:
+def numbered(gpus: list[DeviceInfo]) -> list[DeviceInfo]:
+    """Name visible GPUs as the CUDA runtime numbers them for this worker; one that cannot be used keeps its number."""
+    return [replace(gpu, name=f"cuda:{index}") for index, gpu in enumerate(gpus) if gpu.kind == "cuda"]
+
+
+def _describe(index: int) -> DeviceInfo:
+    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
     try:
         memory_bytes = int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
     except pynvml.NVMLError:
@@ -99,6 +101,7 @@ def _describe(handle: object) -> DeviceInfo:
         name="",
         kind="cuda",
         uuid=_text(pynvml.nvmlDeviceGetUUID(handle)),
+        driver_index=index,
         model=_text(pynvml.nvmlDeviceGetName(handle)),
         memory_bytes=memory_bytes,
     )

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -22,10 +23,19 @@ BLOCK_BYTES = 16 * 1024 * 1024
 log = structlog.get_logger()
 
 
-def prepare(
-    database: Database, placement: Placement, *, until: float, is_stopped: Callable[[], bool]
-) -> tuple[RunConfig, dict[str, str]]:
-    """Return the config and the environment of a placement's trainer.
+@dataclass(frozen=True)
+class Prepared:
+    """What a placement's trainer is started with."""
+
+    config: RunConfig
+    environment: dict[str, str]
+    """Variables that come on top of the supervisor's own."""
+    devices: list[str]
+    """Which devices these are, in words, a line for each."""
+
+
+def prepare(database: Database, placement: Placement, *, until: float, is_stopped: Callable[[], bool]) -> Prepared:
+    """Return what a placement's trainer is started with.
 
     Waits for a database that is away until `until` on the link's clock. `is_stopped` is asked between blocks of large
     files: once it says so the result is of no use, and comes at once.
@@ -37,7 +47,14 @@ def prepare(
 
     job, rows, checkpoints = patiently(database, read, until=until)
     devices = [
-        DeviceInfo(name=name, kind=row.kind, uuid=row.uuid, simulated=row.simulated)
+        DeviceInfo(
+            name=name,
+            kind=row.kind,
+            uuid=row.uuid,
+            driver_index=row.driver_index,
+            model=row.model,
+            simulated=row.simulated,
+        )
         for name, row in zip(placement.devices, rows, strict=True)
     ]
     config = RunConfig(
@@ -48,7 +65,8 @@ def prepare(
         job_id=job.id,
         attempt=placement.attempt,
     )
-    return config, trainer_view.environment(devices)
+    described = trainer_view.describe(devices, host_name=placement.host_name)
+    return Prepared(config, trainer_view.environment(devices), described)
 
 
 def _first_intact(

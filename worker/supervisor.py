@@ -34,7 +34,7 @@ from trainer.run_dir import GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
 from worker import ending, failure_reports
 from worker.clock import clock
 from worker.link import Link, patiently
-from worker.preparation import prepare
+from worker.preparation import Prepared, prepare
 from worker.processes import adopt_orphans, end_run
 
 WATCH_S = 0.1
@@ -90,7 +90,7 @@ class Supervisor:
 
     def _train(self) -> ErrorReport:
         """Run the trainer to its end; return why it stopped, should its files not say."""
-        config, environment = prepare(
+        prepared = prepare(
             self._database,
             self._placement,
             until=self._link.lease_until,
@@ -98,10 +98,10 @@ class Supervisor:
         )
         if stop_for := self._must_stop():
             return self._note_stop(stop_for[0])
-        self._run_dir.create(config)
-        return self._watch(self._start_trainer(environment))
+        self._run_dir.create(prepared.config)
+        return self._watch(self._start_trainer(prepared))
 
-    def _start_trainer(self, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
+    def _start_trainer(self, prepared: Prepared) -> "subprocess.Popen[bytes]":
         """Start the trainer, from this thread: the ranks' parent-death signal watches it."""
         run_dir = self._placement.run_dir
         inherited = {name: value for name, value in os.environ.items() if name not in SECRETS}
@@ -111,9 +111,11 @@ class Supervisor:
             GRACE_VARIABLE: str(self._settings.checkpoint_grace_s),
         }
         with (self._run_dir.path / "trainer.log").open("ab") as output:
+            output.write("".join(f"{line}\n" for line in prepared.devices).encode())
+            output.flush()  # before the trainer's first word
             return subprocess.Popen(
                 [sys.executable, "-m", "trainer", run_dir],
-                env=inherited | environment | own,
+                env=inherited | prepared.environment | own,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -28,6 +28,8 @@ class DeviceInfo:
     name: str
     kind: str
     uuid: str | None = None
+    driver_index: int | None = None
+    """The number by which the driver lists a GPU, as `nvidia-smi` prints it; `name` is the worker's own view."""
     model: str | None = None
     memory_bytes: int | None = None
     simulated: bool = False
@@ -66,6 +68,7 @@ def register(
         row = known.get(device.uuid or device.name) or DeviceRow(host_name=name)
         row.name, row.kind, row.uuid, row.model = device.name, device.kind, device.uuid, device.model
         row.memory_bytes, row.simulated, row.present = device.memory_bytes, device.simulated, True
+        row.driver_index = device.driver_index
         session.add(row)
 
 

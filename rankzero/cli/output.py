@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rankzero.models import Attempt, Checkpoint, Job
+from rankzero.models import Attempt, Checkpoint, Device, Job
 
 EXAMPLE = "--model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05"
 """What to submit first: a minute on a CPU."""
@@ -75,11 +75,22 @@ def print_job(
 
 def describe_attempt(attempt: Attempt) -> str:
     """Return in words how an attempt went and where."""
-    placed = [f"{device_names(placement.devices)} on {placement.host}" for placement in attempt.placements]
+    placed = [f"{_described(placement.devices)} on {placement.host}" for placement in attempt.placements]
     return f"{attempt.outcome or 'under way'}, {', '.join(placed)}"
 
 
-def device_names(devices: Sequence[Any]) -> str:
+def _described(devices: Sequence[Device]) -> str:
+    """Their names, and for GPUs the driver's number and UUID: a worker may number them otherwise."""
+    if not any(device.uuid for device in devices):
+        return device_names(devices)
+    return ", ".join(f"{device.name} ({_by_the_driver(device)})" for device in devices)
+
+
+def _by_the_driver(device: Device) -> str:
+    return ", ".join([*([] if device.driver_index is None else [f"GPU {device.driver_index}"]), str(device.uuid)])
+
+
+def device_names(devices: Sequence[Device]) -> str:
     """Return the names of an attempt's devices, and whether they are simulated."""
     names = ",".join(device.name for device in devices)
     return f"{names} (simulated)" if any(device.simulated for device in devices) else names

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -16,7 +17,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, Inspector, create_engine, inspect, select, text
 
 from jobs.database import Database, upgrade
-from jobs.tables import Base, Job
+from jobs.tables import Base, DeviceRow, Job
 from tests.servers import PostgresServer
 from tests.waiting import wait_until
 
@@ -90,6 +91,28 @@ def test_upgrading_twice_changes_nothing(empty_database_url: str) -> None:
         assert session.execute(text("SELECT version_num FROM alembic_version")).all() == before
         assert len(before) == 1
         assert session.scalars(select(Job)).all() == []
+    database.dispose()
+
+
+def test_an_upgrade_keeps_what_an_earlier_release_has_stored(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    config = Config()
+    config.set_main_option("script_location", "migrations:")
+    with database.engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        at = "2026-01-01 00:00:00"
+        values = f"VALUES ('alpha', '{at}', '{at}', '1:1', '/runs')"
+        connection.execute(text(f"INSERT INTO hosts (name, registered_at, heartbeat_at, worker, run_root) {values}"))
+        columns = "host_name, name, kind, uuid, simulated, present"
+        values = "VALUES ('alpha', 'cuda:0', 'cuda', 'GPU-a', false, true)"
+        connection.execute(text(f"INSERT INTO devices ({columns}) {values}"))
+
+    upgrade(empty_database_url)
+
+    with database.session_scope() as session:
+        devices = session.scalars(select(DeviceRow)).all()
+    assert [(each.name, each.uuid, each.driver_index) for each in devices] == [("cuda:0", "GPU-a", None)]
     database.dispose()
 
 
