@@ -3,10 +3,17 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trainer.api import TrainResult as TrainResult
     from trainer.api import train as train
+    from trainer.callbacks import Callback as Callback
     from trainer.config import TrainConfig as TrainConfig
 
-_HOMES = {"train": "trainer.api", "TrainConfig": "trainer.config"}
+_HOMES = {
+    "train": "trainer.api",
+    "TrainResult": "trainer.api",
+    "Callback": "trainer.callbacks",
+    "TrainConfig": "trainer.config",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,16 +1,23 @@
 """`train()`: a run from a plain Python script, on the devices named, with no service."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainer.command import new_run_dir, run_in
-from trainer.environment import is_rank
-from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
-from trainer.journal import EpochEnd, read_records
+from trainer.environment import RankEnvironment, is_rank
+from trainer.error_report import error_of
+from trainer.errors import CheckpointError
+from trainer.journal import EpochEnd, Record, read_records
 from trainer.run_dir import RunDir
 from trainer.train_file import TrainFile
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from trainer.caller import Call
 
 
 @dataclass(frozen=True)
@@ -20,52 +27,118 @@ class TrainResult:
     run_dir: Path
     values: dict[str, float | None]
     """Validation metrics of the last epoch."""
-    best_checkpoint: Path
+    best_checkpoint: Path | None
+    """None on a node other than node 0, which alone has checkpoints and metrics, of a run on several."""
     epochs: tuple[EpochEnd, ...]
+    _own_model: "nn.Module | None" = field(default=None, repr=False)
+
+    def load_model(self) -> "nn.Module":
+        """Return the model with the best weights: the caller's own, or one built anew by its name, on the CPU.
+
+        Raises CheckpointError or DataError where the checkpoint or the data, whose classes the model has, are gone.
+        """
+        if self.best_checkpoint is None:
+            raise CheckpointError(f"{self.run_dir}: the weights are on node 0")
+        if self._own_model is not None:
+            return self._own_model
+        from trainer.reload import load_model
+
+        return load_model(self.best_checkpoint)
 
 
 def train(
     *,
-    model: str,
+    model: "str | nn.Module",
     data: str | Path,
-    batch: int,
     device: object = "auto",
     nproc_per_node: int | None = None,
     output: str | Path | None = None,
+    callbacks: Sequence[Callable[[Record], None]] = (),
     **options: Any,
 ) -> TrainResult:
     """Train a model and return its metrics and best checkpoint, showing progress on the terminal.
 
-    `device` is a device list ("0,1", [0, 1], "cpu", …), one process each; `nproc_per_node` starts that many on "cpu".
-    `output` is the run directory to make, below ./runs where left out. `options` are the fields of TrainConfig.
+    `model` is a name, or a module of the caller's own, which starts from the weights it has and ends with those of the
+    best checkpoint; where it is (its device) and its train or eval mode stay. `device` is a device list ("0,1", [0, 1],
+    "cpu", …), one process each; `nproc_per_node` starts that many on "cpu". `output` is the run directory to make,
+    below ./runs where left out. Each of `callbacks` is called on rank 0 with each record of the journal
+    (trainer.callbacks.Callback sorts them by kind). `options` are the fields of TrainConfig and of train.yaml.
 
-    The ranks are processes of their own that never import the calling script, so it needs no `__main__` guard.
+    The ranks are processes of their own. With a model by name and no callbacks they never import the calling script. A
+    model of the caller's own and callbacks are pickled, and the ranks import the script to rebuild them: so the classes
+    have to be defined at the top level, and the call belongs under `if __name__ == "__main__":`.
+
+    Under torchrun, which starts a script as ranks, train() starts none: it trains as this rank, in this process, and
+    returns, or raises, on each of them.
+
+    More than one rank train by DistributedDataParallel, so each parameter that requires a gradient has to get one in
+    each step; torch's error says so from the second step on. Parameters with requires_grad=False stay as they are.
 
     Raises:
-        ConfigError: before anything is started, for options that cannot be run.
+        ConfigError: before anything is started, for options that cannot be run, or an argument that cannot be pickled.
         RunFailedError: a rank failed; its message names the rank, its `cause` says why.
         RunInterruptedError: SIGINT or SIGTERM ended the run, with a checkpoint saved.
     """
     if is_rank(os.environ):
-        raise ConfigError("train() starts its own ranks; under torchrun use `torchrun … -m trainer train.yaml`")
-    folder = os.path.join(os.curdir, data) if isinstance(data, Path) else data  # a Path is never a data set's name
-    fields = {"model": model, "data": str(folder), "batch": batch, "device": device, "nproc_per_node": nproc_per_node}
-    config = TrainFile.of(fields | options).run_config()
-    run_dir = RunDir(new_run_dir(Path(output) if output is not None else None))
-    run_dir.create(config)
+        from trainer.caller import refuse_call_inside_run
+
+        refuse_call_inside_run()
+    call = None
+    if not isinstance(model, str) or callbacks:
+        from trainer.caller import call_of  # imports torch
+
+        call = call_of(model, callbacks)
+    file = TrainFile.of(
+        {
+            "model": model if isinstance(model, str) else f"{type(model).__module__}.{type(model).__qualname__}",
+            # A Path is never a data set's name.
+            "data": str(os.path.join(os.curdir, data)) if isinstance(data, Path) else data,
+            "device": device,
+            "nproc_per_node": nproc_per_node,
+        }
+        | options
+    )
+    folder = Path(output) if output is not None else None
+    if is_rank(os.environ):
+        from trainer.torchrun import train_as_rank
+
+        run_dir = train_as_rank(file, RankEnvironment.read(os.environ), output=folder, call=call)
+    else:
+        run_dir = _train_in_ranks(file, output=folder, call=call)
+    return _result(run_dir, call.model if call is not None else None)
+
+
+def _train_in_ranks(file: TrainFile, *, output: Path | None, call: "Call | None") -> RunDir:
+    config = file.run_config()
+    packed = None
+    if call is not None:
+        from trainer.caller import pack
+
+        packed = pack(call)
+    run_dir = RunDir(new_run_dir(output))
+    if packed is not None:
+        from trainer.caller import write_call
+
+        write_call(run_dir, packed)
+    run_dir.create(config.model_copy(update={"call": packed is not None}))
     outcome = run_in(run_dir)
-    if outcome.completed is None:
-        assert outcome.error is not None
-        if outcome.error.cause is Cause.INTERRUPTED:
-            raise RunInterruptedError(f"{outcome.error.message} (run directory {run_dir.path})")
-        where = f"rank {outcome.error.rank}: " if outcome.error.rank is not None else ""
-        raise RunFailedError(
-            f"{where}{outcome.error.message} (run directory {run_dir.path})", cause=outcome.error.cause
-        )
-    records = read_records(run_dir.journal)
+    if outcome.error is not None:
+        raise error_of(outcome.error, run_dir.path)
+    run_dir.call.unlink(missing_ok=True)  # only a run that is not complete has any use for it
+    return run_dir
+
+
+def _result(run_dir: RunDir, own_model: "nn.Module | None") -> TrainResult:
+    completed = run_dir.completed()
+    best = run_dir.path / completed.best_checkpoint if completed is not None else None
+    if own_model is not None and best is not None:
+        from trainer.checkpoints import load_checkpoint, restore_weights
+
+        restore_weights(best, load_checkpoint(best, verify_digest=True).model, own_model)
     return TrainResult(
         run_dir=run_dir.path,
-        values=outcome.completed.values,
-        best_checkpoint=run_dir.path / outcome.completed.best_checkpoint,
-        epochs=tuple(record for record in records if isinstance(record, EpochEnd)),
+        values=completed.values if completed is not None else {},
+        best_checkpoint=best,
+        epochs=tuple(record for record in read_records(run_dir.journal) if isinstance(record, EpochEnd)),
+        _own_model=own_model,
     )

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from trainer.durable_files import write_atomic
-from trainer.errors import Cause
+from trainer.errors import Cause, RunFailedError, RunInterruptedError, TrainingError
 
 
 class ErrorReport(BaseModel):
@@ -53,6 +53,17 @@ class ErrorReport(BaseModel):
     def write(self, path: Path) -> None:
         """Write an error file, whole or not at all. Raises OSError."""
         write_atomic(path, self.model_dump_json(indent=2).encode())
+
+
+def error_of(report: ErrorReport, run_dir: Path) -> TrainingError:
+    """Return what a script is to be told of a run that has ended by an error, with the rank's traceback as a note."""
+    if report.cause is Cause.INTERRUPTED:
+        return RunInterruptedError(f"{report.message} (run directory {run_dir})")
+    where = f"rank {report.rank}: " if report.rank is not None else ""
+    error = RunFailedError(f"{where}{report.message} (run directory {run_dir})", cause=report.cause)
+    if report.traceback is not None and report.cause is Cause.EXCEPTION:
+        error.add_note(report.traceback)
+    return error
 
 
 def signal_name(number: int) -> str:

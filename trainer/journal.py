@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -117,6 +117,7 @@ Record = Annotated[
     Field(discriminator="kind"),
 ]
 _RECORD: TypeAdapter[Record] = TypeAdapter(Record)
+Kind = TypeVar("Kind", bound=_Record)
 
 
 class JournalWriter:
@@ -133,8 +134,11 @@ class JournalWriter:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.ftruncate(self._file, end)
 
-    def append(self, kind: type[_Record], *, durable: bool = False, **fields: Any) -> None:
-        """Append one record; `durable` waits until it is on disk. Raises OSError where it cannot be written whole."""
+    def append(self, kind: type[Kind], *, durable: bool = False, **fields: Any) -> Kind:
+        """Append one record and return it; `durable` waits until it is on disk.
+
+        Raises OSError where it cannot be written whole.
+        """
         record = kind(seq=self._seq, time=datetime.now(UTC), **fields)
         line = record.model_dump_json().encode() + b"\n"
         before = os.fstat(self._file).st_size
@@ -145,6 +149,7 @@ class JournalWriter:
         if durable:
             os.fsync(self._file)
         self._seq += 1
+        return record
 
     def close(self) -> None:
         os.close(self._file)

@@ -25,25 +25,36 @@ def main() -> NoReturn:
 
     environment = RankEnvironment.read(os.environ)
     run_dir = RunDir(Path(os.environ[RUN_DIR_VARIABLE]))
-    end_with(run_dir, environment, lambda: _train(run_dir, environment))
+    end_with(lambda: _train(run_dir, environment), lambda error: report(error, run_dir, environment))
 
 
-def end_with(run_dir: "RunDir", environment: "RankEnvironment", body: Callable[[], None]) -> NoReturn:
-    """Call `body` and end this process, at once: a teardown among dead peers might never return."""
+def end_with(body: Callable[[], None], tell: Callable[[BaseException], int]) -> NoReturn:
+    """Call `body` and end this process, at once: a teardown among dead peers might never return.
+
+    `tell` is called with what ended the body early, and returns the exit status.
+    """
     try:
         body()
         status = 0
     except BaseException as error:  # noqa: BLE001  (whatever ends a rank is reported, not only what we foresee)
-        try:
-            # torch raises out of this signal's handler when a loader process dies: not into our report, please.
-            loader_check = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            status = _report(error, run_dir, environment, loader_check=loader_check)
-        except RuntimeError as loader_death:  # it was quicker
-            status = _report(loader_death, run_dir, environment)
+        from trainer.run_dir import EXIT_INTERRUPTED
+
+        if (status := tell(error)) != EXIT_INTERRUPTED:
+            _print_exception(error)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # the log lies on a disk that may be full, or user code closed the stream
             stream.flush()
     os._exit(status)
+
+
+def report(error: BaseException, run_dir: "RunDir", environment: "RankEnvironment") -> int:
+    """Say in this rank's error file what ended it; return the exit status."""
+    try:
+        # torch raises out of this signal's handler when a loader process dies: not into our report, please.
+        loader_check = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        return _report(error, run_dir, environment, loader_check=loader_check)
+    except RuntimeError as loader_death:  # it was quicker
+        return _report(loader_death, run_dir, environment)
 
 
 def _train(run_dir: "RunDir", environment: "RankEnvironment") -> None:
@@ -66,7 +77,6 @@ def _report(
     *,
     loader_check: "SignalHandler" = None,
 ) -> int:
-    """Say in this rank's error file, then in its log, what ended it; return the exit status."""
     from trainer.errors import Cause, RunInterruptedError, os_error_cause
     from trainer.faults import report_of
     from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED
@@ -81,7 +91,6 @@ def _report(
         if Cause.DISK_FULL in (report.cause, os_error_cause(unwritten)):
             status = EXIT_DISK_FULL  # the launcher has no more than this to tell the cause by
         _print_exception(unwritten)
-    _print_exception(error)
     return status
 
 

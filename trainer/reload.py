@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 from pydantic import ValidationError
+from torch import nn
 
 from trainer.checkpoints import Checkpoint, load_checkpoint, restore_weights
 from trainer.config import TrainConfig
@@ -14,6 +15,7 @@ from trainer.environment import RankEnvironment
 from trainer.errors import CheckpointError
 from trainer.evaluation import evaluate
 from trainer.process_group import ProcessGroup, local_device
+from trainer.recipes.recipe import Recipe, TaskData
 from trainer.recipes.registry import recipe_named
 from trainer.sampling import ShardSampler
 
@@ -28,11 +30,8 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
     config = _config_of(path, checkpoint)
     recipe = recipe_named(config.recipe)
     data = recipe.build_data(config)
-    if checkpoint.class_names != data.class_names:
-        raise CheckpointError(f"{path}: made for other classes than those of data={config.data!r}")
     torch_device = local_device(device, simulated=False)
-    model = recipe.build_model(config, data).to(torch_device)
-    restore_weights(path, checkpoint.model, model)
+    model = _rebuilt(path, checkpoint, recipe=recipe, config=config, data=data).to(torch_device)
     alone = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1)
     amp = partial(torch.autocast, torch_device.type, dtype=torch.bfloat16) if config.amp else nullcontext
     metrics = evaluate(
@@ -54,6 +53,26 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
     )
     assert metrics is not None, "nobody asks this evaluation to stop"
     return metrics
+
+
+def load_model(path: Path) -> nn.Module:
+    """Return a checkpoint's model, built anew by its name: with the checkpoint's weights, on the CPU, in eval mode.
+
+    Raises CheckpointError naming the file, and ConfigError or DataError for a config that cannot be built any more.
+    """
+    checkpoint = load_checkpoint(path, verify_digest=True)
+    config = _config_of(path, checkpoint)
+    recipe = recipe_named(config.recipe)
+    data = recipe.build_data(config)
+    return _rebuilt(path, checkpoint, recipe=recipe, config=config, data=data).eval()
+
+
+def _rebuilt(path: Path, checkpoint: Checkpoint, *, recipe: Recipe, config: TrainConfig, data: TaskData) -> nn.Module:
+    if checkpoint.class_names != data.class_names:
+        raise CheckpointError(f"{path}: made for other classes than those of data={config.data!r}")
+    model = recipe.build_model(config, data)
+    restore_weights(path, checkpoint.model, model)
+    return model
 
 
 def _config_of(path: Path, checkpoint: Checkpoint) -> TrainConfig:

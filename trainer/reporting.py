@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, get_args
 
-from trainer.journal import JournalWriter, Log, finite_values
+from trainer.journal import JournalWriter, Log, Record, finite_values
 from trainer.run_dir import Progress, RunDir
 
 Phase = Literal["starting", "training", "evaluating", "saving", "finished"]
@@ -37,8 +37,8 @@ class ProgressFile:
 class Journal(Protocol):
     """Where the events of a run go."""
 
-    def append(self, kind: Any, *, durable: bool = False, **fields: Any) -> None:
-        """Append one record of a kind from trainer.journal."""
+    def append(self, kind: Any, *, durable: bool = False, **fields: Any) -> Record | None:
+        """Append one record of a kind from trainer.journal, and return it where it has been written."""
 
 
 class SilentJournal:
