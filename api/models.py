@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, computed_field
 
-from jobs.spec import requested_devices
+from jobs.spec import requested_ranks
 from jobs.states import Intent, Outcome, State
 
 
@@ -76,7 +76,7 @@ class Job(_Answer):
     def world_size(self) -> int | None:
         """Number of ranks, over all hosts; null for a spec of another release that this one cannot read."""
         try:
-            return requested_devices(self.spec)[1]
+            return requested_ranks(self.spec)
         except ValueError:
             return None
 

@@ -44,7 +44,8 @@ class WaitingJob:
     id: int
     priority: int
     device: str | DeviceCount
-    world_size: int
+    device_count: int
+    """How many devices it starts with."""
     reason: str | None = None
     """What it waited for when it was last planned."""
 
@@ -92,26 +93,26 @@ def plan(jobs: Sequence[WaitingJob], hosts: Sequence[Host]) -> list[Decision]:
     return [_place(job, by_name, board) for job in in_order]
 
 
-def can_ever_run(device: str | DeviceCount, world_size: int, hosts: Sequence[Host]) -> str | None:
+def can_ever_run(device: str | DeviceCount, device_count: int, hosts: Sequence[Host]) -> str | None:
     """Return why no registered host could ever run this, or None if one could once it is alive and free."""
     if not hosts:
         return "no host is registered yet"
-    if any(_candidates(device, world_size, host, hosts) for host in hosts):
+    if any(_candidates(device, device_count, host, hosts) for host in hosts):
         return None
-    return f"no registered host has {_wanted(device, world_size)}"
+    return f"no registered host has {_wanted(device, device_count)}"
 
 
 def _place(job: WaitingJob, hosts: Sequence[Host], board: _Board) -> Decision:
     alive = [host for host in hosts if host.alive]
-    options = [(host, found) for host in alive if (found := _candidates(job.device, job.world_size, host, alive))]
+    options = [(host, found) for host in alive if (found := _candidates(job.device, job.device_count, host, alive))]
     for host, candidates in options:
         chosen = _choose(candidates, job, board)
         if chosen:
             board.held.update({device.id: job.id for device in chosen})
             return Start(job.id, host.name, chosen)
     if not options:
-        impossible = can_ever_run(job.device, job.world_size, hosts)
-        return Wait(job.id, impossible or f"every host with {_wanted(job.device, job.world_size)} is out of contact")
+        impossible = can_ever_run(job.device, job.device_count, hosts)
+        return Wait(job.id, impossible or f"every host with {_wanted(job.device, job.device_count)} is out of contact")
     host, candidates = max(options, key=lambda option: sum(board.is_free(device) for device in option[1]))
     wanted = candidates if _is_exact(job.device) else _soonest(candidates, job, board)
     reason = _reason(host, wanted, board)
@@ -120,7 +121,7 @@ def _place(job: WaitingJob, hosts: Sequence[Host], board: _Board) -> Decision:
     return Wait(job.id, reason)
 
 
-def _candidates(device: str | DeviceCount, world_size: int, host: Host, hosts: Sequence[Host]) -> tuple[Device, ...]:
+def _candidates(device: str | DeviceCount, device_count: int, host: Host, hosts: Sequence[Host]) -> tuple[Device, ...]:
     """The devices of a host that the job may use, busy or not; empty where they could never be enough."""
     if isinstance(device, DeviceCount):
         found = tuple(each for each in host.devices if _matches(each, device, host))
@@ -133,7 +134,7 @@ def _candidates(device: str | DeviceCount, world_size: int, host: Host, hosts: S
     else:
         by_name = {each.name: each for each in host.devices}
         found = tuple(by_name[name] for name in device.split(",") if name in by_name)
-    return found if len(found) >= world_size else ()
+    return found if len(found) >= device_count else ()
 
 
 def _matches(device: Device, wanted: DeviceCount, host: Host) -> bool:
@@ -146,14 +147,14 @@ def _matches(device: Device, wanted: DeviceCount, host: Host) -> bool:
 
 def _choose(candidates: tuple[Device, ...], job: WaitingJob, board: _Board) -> tuple[Device, ...]:
     free = tuple(device for device in candidates if board.is_free(device))
-    return free[: job.world_size] if len(free) >= job.world_size else ()
+    return free[: job.device_count] if len(free) >= job.device_count else ()
 
 
 def _soonest(candidates: tuple[Device, ...], job: WaitingJob, board: _Board) -> tuple[Device, ...]:
     """The free ones first, then those that only a running job holds, then those others are in line for."""
     return tuple(
         sorted(candidates, key=lambda device: (not board.is_free(device), device.id in board.held, device.id))[
-            : job.world_size
+            : job.device_count
         ]
     )
 
@@ -167,7 +168,7 @@ def _reason(host: Host, wanted: tuple[Device, ...], board: _Board) -> str:
     return f"waits for {', '.join(busy[:8])}{' and more' if len(busy) > 8 else ''} on {host.name}"
 
 
-def _wanted(device: str | DeviceCount, world_size: int) -> str:
+def _wanted(device: str | DeviceCount, device_count: int) -> str:
     if isinstance(device, DeviceCount):
         limits = [
             f"on {device.host}" if device.host else "",
@@ -176,5 +177,5 @@ def _wanted(device: str | DeviceCount, world_size: int) -> str:
         ]
         return " ".join([f"{device.count} CUDA devices", *filter(None, limits)])
     if device == "cpu":
-        return f"{world_size} CPU slots"
+        return f"{device_count} CPU slots"
     return device.replace(",", " and ") if device != "auto" else "a device"

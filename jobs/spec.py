@@ -1,13 +1,14 @@
 """What a user asks for: the frozen job spec, and the devices it requests."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from trainer.config import TrainConfig
-from trainer.devices import parse_device, per_rank_batch, rank_devices
-from trainer.errors import DeviceError
+from trainer.config import AUTO_BATCH, TrainConfig
+from trainer.devices import check_strategy, parse_device, per_rank_batch, rank_count, rank_devices
+from trainer.errors import ConfigError, DeviceError
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
 """Text that every database can store: not empty, no NUL."""
@@ -23,7 +24,7 @@ class DeviceCount(_Frozen):
     """Any `count` CUDA devices of one host, in place of a device list."""
 
     count: int = Field(ge=1, le=1024, strict=True)
-    """How many devices, one rank on each."""
+    """How many devices."""
     host: Text | None = None
     """Only on the host of this name."""
     min_memory_gb: float | None = Field(default=None, gt=0)
@@ -64,7 +65,8 @@ class JobSpec(_Frozen):
     """A training job as submitted: what to train (`train`), where (`device`), and policy (the rest)."""
 
     device: Device = "auto"
-    """Devices to train on, one rank each. Stored in one canonical form."""
+    """Devices to train on, one rank on each (with `train.strategy` `dp`, one rank for all). Stored in one canonical
+    form."""
     nproc_per_node: int | None = Field(default=None, ge=1, le=1024, strict=True)
     """Number of ranks for `device: "cpu"`."""
     train: TrainConfig
@@ -81,64 +83,84 @@ class JobSpec(_Frozen):
 
     @field_validator("train")
     @classmethod
-    def _batch_divides(cls, train: TrainConfig, info: Any) -> TrainConfig:
+    def _suits_the_devices(cls, train: TrainConfig, info: Any) -> TrainConfig:
         if "device" in info.data and "nproc_per_node" in info.data:
-            ranks = _world_size(info.data["device"], info.data["nproc_per_node"])
-            if ranks is not None:
-                try:
-                    per_rank_batch(train.batch, ranks)
-                except DeviceError as error:
-                    reason = str(error).removeprefix("batch: ")
-                    raise PydanticCustomError(
-                        "batch", "{reason}", {"reason": reason, "field": "train.batch"}
-                    ) from error
+            devices = _devices(info.data["device"], info.data["nproc_per_node"])
+            if devices is not None:
+                _check("train.strategy", lambda: check_strategy(train.strategy, devices))
+                among = "devices" if train.strategy == "dp" else "ranks"
+                if train.batch != AUTO_BATCH:
+                    _check("train.batch", lambda: per_rank_batch(train.batch, len(devices), among=among))
         return train
 
     @model_validator(mode="after")
     def _processes_fit(self) -> Self:
-        try:
+        def check() -> None:
             if isinstance(self.device, str) and self.device != "auto":
                 rank_devices(self.device, nproc_per_node=self.nproc_per_node)
             elif self.nproc_per_node is not None:
                 raise DeviceError('nproc_per_node: only device="cpu" takes a number of processes')
-        except DeviceError as error:
-            reason = str(error).removeprefix("nproc_per_node: ")
-            raise PydanticCustomError(
-                "nproc_per_node", "{reason}", {"reason": reason, "field": "nproc_per_node"}
-            ) from error
+
+        _check("nproc_per_node", check)
         return self
+
+    @property
+    def device_count(self) -> int:
+        """Number of devices wanted, over all hosts."""
+        devices = _devices(self.device, self.nproc_per_node)
+        assert devices is not None, "a validated spec has a device list that fits"
+        return len(devices)
 
     @property
     def world_size(self) -> int:
         """Number of ranks, over all hosts."""
-        ranks = _world_size(self.device, self.nproc_per_node)
-        assert ranks is not None, "a validated spec has a device list that fits"
-        return ranks
+        return rank_count(self.train.strategy, self.device_count)
 
 
 def requested_devices(stored: dict[str, Any]) -> tuple[str | DeviceCount, int]:
-    """Return the device request and the world_size of a stored spec, without validating all the rest of it.
+    """Return the device request of a stored spec, and how many devices that is, without validating all the rest of it.
 
     Raises ValueError for one that this version cannot read.
     """
     try:
         device = stored["device"]
         request = device if isinstance(device, str) else DeviceCount.model_validate(device)
-        ranks = _world_size(request, stored["nproc_per_node"])
+        devices = _devices(request, stored["nproc_per_node"])
     except (KeyError, TypeError) as error:
         raise ValueError(f"no {error}") from error
-    if ranks is None:
+    if devices is None:
         raise ValueError(f"device {device!r} does not fit nproc_per_node")
-    return request, ranks
+    return request, len(devices)
 
 
-def _world_size(device: str | DeviceCount, nproc_per_node: int | None) -> int | None:
-    """Number of ranks, or None where device and nproc_per_node contradict each other (reported on its own)."""
+def requested_ranks(stored: dict[str, Any]) -> int:
+    """Return the world_size of a stored spec, as `requested_devices` reads one. Raises ValueError as it does."""
+    _, device_count = requested_devices(stored)
+    train = stored.get("train")
+    strategy = train.get("strategy") if isinstance(train, dict) else None
+    return rank_count(str(strategy), device_count)  # a spec from before there were strategies names none
+
+
+def _devices(device: str | DeviceCount, nproc_per_node: int | None) -> tuple[str, ...] | None:
+    """The devices wanted, one for each rank of "ddp", by kind where they are not named yet.
+
+    None where device and nproc_per_node contradict each other (reported on its own).
+    """
     if isinstance(device, DeviceCount):
-        return device.count
+        return ("cuda",) * device.count
     if device == "auto":
-        return 1
+        return ("auto",)
     try:
-        return len(rank_devices(device, nproc_per_node=nproc_per_node))
+        return rank_devices(device, nproc_per_node=nproc_per_node)
     except DeviceError:
         return None
+
+
+def _check(field: str, check: Callable[[], object]) -> None:
+    """Turn the ConfigError of a check into an error of that field."""
+    try:
+        check()
+    except ConfigError as error:
+        kind = field.rpartition(".")[2]
+        reason = str(error).removeprefix(f"{kind}: ")
+        raise PydanticCustomError(kind, "{reason}", {"reason": reason, "field": field}) from error

@@ -79,9 +79,9 @@ def conclude(
         rank = _rank(config, local_rank)
         message = f"rank {rank} ended with exit status {end.status} before the run was complete"
         error = ErrorReport(cause=Cause.EXCEPTION, message=message, time=end.seen, rank=rank, exit_code=end.status)
-    elif config.nnodes > 1 and error.cause is Cause.COMMUNICATION:
-        message = f"node {config.node_rank} lost its peers: what ended them, their own nodes tell ({error.message})"
-        error = error.model_copy(update={"message": message})
+    elif config.nnodes > 1 and error.cause is Cause.COMMUNICATION and not _is_ours(error):
+        message = f"node {config.node_rank} lost its peers: why, the other nodes tell ({error.message})"
+        error = error.model_copy(update={"message": message, "rank": None})
     return failed(run_dir, error)
 
 
@@ -128,6 +128,11 @@ def _report(run_dir: RunDir, config: RunConfig, local_rank: int, end: RankEnd | 
         cause, why = Cause.EXCEPTION, f"see {run_dir.log(local_rank)}"
     message = f"rank {rank} ended with exit status {end.status}: {why}"
     return ErrorReport(cause=cause, message=message, time=end.seen, rank=rank, exit_code=end.status)
+
+
+def _is_ours(error: ErrorReport) -> bool:
+    """Whether it is an exception of this package, which says itself what to do."""
+    return (error.exception or "").startswith("trainer.")
 
 
 def _interruption(run_dir: RunDir, config: RunConfig, reason: str) -> ErrorReport:

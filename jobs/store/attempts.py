@@ -18,6 +18,7 @@ from jobs.database import now
 from jobs.errors import OffsetsMovedError, StaleAttemptError
 from jobs.planner import Start
 from jobs.settings import get_settings
+from jobs.spec import requested_ranks
 from jobs.states import Intent, Outcome, State
 from jobs.store.jobs import settle
 from jobs.store.transitions import changed, move, record
@@ -51,7 +52,8 @@ def start(session: Session, decision: Start) -> Placement | None:
         return None
     number = job.attempt + 1
     names = [device.name for device in decision.devices]
-    session.add(Attempt(job_id=job.id, number=number, created_at=at, world_size=len(names)))
+    ranks = requested_ranks(job.spec)
+    session.add(Attempt(job_id=job.id, number=number, created_at=at, world_size=ranks))
     session.flush()
     run_root = session.scalars(select(Host.run_root).where(Host.name == decision.host_name)).one()
     # The token keeps a run root that outlived its database from handing an old journal to a new attempt.

@@ -48,7 +48,7 @@ def submit(session: Session, spec: JobSpec) -> Submission:
         updated_at=at,
         queued_at=at,
     )
-    impossible = can_ever_run(spec.device, spec.world_size, hosts.planner_view(session, at))
+    impossible = can_ever_run(spec.device, spec.device_count, hosts.planner_view(session, at))
     if impossible:
         job.reason = impossible
     session.add(job)
@@ -131,11 +131,11 @@ def waiting(session: Session) -> list[WaitingJob]:
         query.where(Job.state == State.QUEUED, Job.intent == Intent.RUN)
     ):
         try:
-            device, world_size = requested_devices(spec)
+            device, device_count = requested_devices(spec)
         except ValueError as error:
             set_reason(session, job_id, f"its spec cannot be read by this version: {error}")
             continue
-        found.append(WaitingJob(job_id, priority, device, world_size, reason))
+        found.append(WaitingJob(job_id, priority, device, device_count, reason))
     return found
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainer.devices import parse_device, per_rank_batch, rank_devices
+from trainer.devices import check_strategy, parse_device, per_rank_batch, rank_count, rank_devices
 from trainer.errors import ConfigError, DeviceError
 
 
@@ -122,3 +122,41 @@ def test_a_global_batch_divides_among_the_ranks() -> None:
 def test_a_batch_that_does_not_divide_is_an_error_that_offers_two_that_do(batch: int, ranks: int, offer: str) -> None:
     with pytest.raises(ConfigError, match=offer):
         per_rank_batch(batch, ranks)
+
+
+def test_a_batch_for_one_rank_divides_among_its_devices() -> None:
+    with pytest.raises(ConfigError, match="10 samples do not divide among 3 devices"):
+        per_rank_batch(10, 3, among="devices")
+
+
+@pytest.mark.parametrize("devices", [("cpu",), ("cuda:3",), ("auto",)])
+@pytest.mark.parametrize("strategy", ["ddp", "dp", "single"])
+def test_every_strategy_trains_on_one_device(strategy: str, devices: tuple[str, ...]) -> None:
+    check_strategy(strategy, devices)
+    assert rank_count(strategy, len(devices)) == 1
+
+
+def test_one_rank_has_all_devices_with_dp_and_one_each_with_ddp() -> None:
+    devices = ("cuda:0", "cuda:1")
+    for strategy in ("dp", "ddp"):
+        check_strategy(strategy, devices)
+    assert (rank_count("dp", 2), rank_count("ddp", 2)) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "devices", "nnodes", "way_out"),
+    [
+        ("single", ("cuda:0", "cuda:1"), 1, "name one"),
+        ("single", ("cpu", "cpu"), 1, "name one"),
+        ("single", ("cuda:0",), 2, "leave strategy out"),
+        ("dp", ("cpu", "cpu"), 1, "leave strategy out"),
+        ("dp", ("mps",), 1, "leave strategy out"),
+        ("dp", ("cuda:0", "cuda:1"), 2, "leave strategy out"),
+    ],
+)
+def test_a_strategy_that_the_devices_do_not_suit_is_an_error_with_the_way_out(
+    strategy: str, devices: tuple[str, ...], nnodes: int, way_out: str
+) -> None:
+    with pytest.raises(ConfigError, match=way_out) as raised:
+        check_strategy(strategy, devices, nnodes=nnodes)
+    assert str(raised.value).startswith(f"strategy: {strategy!r}")

@@ -281,7 +281,7 @@ def test_a_job_starts_on_one_living_host_with_as_many_devices_as_it_has_ranks(
         if isinstance(each, Start):
             assert by_name[each.host_name].alive
             assert set(each.devices) <= set(by_name[each.host_name].devices)
-            assert len(each.devices) == by_id[each.job_id].world_size
+            assert len(each.devices) == by_id[each.job_id].device_count
 
 
 @given(jobs=waiting_jobs(), hosts=some_hosts())

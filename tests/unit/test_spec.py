@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from jobs.spec import DeviceCount, JobSpec
+from jobs.spec import DeviceCount, JobSpec, requested_devices, requested_ranks
 
 TRAIN = {"model": "resnet18", "data": "digits"}
 
@@ -128,6 +128,64 @@ def test_a_batch_that_does_not_divide_is_refused_with_the_two_nearest_that_do(
 
     assert field == "train.batch"
     assert message.endswith(f"the nearest that do: {' or '.join(offers)}")
+
+
+@pytest.mark.parametrize("device", ["0,1,2", {"count": 3}, "auto", "cpu"])
+def test_a_batch_that_the_run_is_to_find_divides_among_any_devices(device: Any) -> None:
+    assert spec(device=device, train=TRAIN | {"batch": -1}).train.batch == -1
+
+
+@pytest.mark.parametrize("device", ["0,1", {"count": 2}])
+def test_one_rank_may_have_several_devices(device: Any) -> None:
+    job = spec(device=device, train=TRAIN | {"strategy": "dp"})
+
+    assert (job.device_count, job.world_size) == (2, 1)
+
+
+def test_a_batch_divides_among_the_devices_of_one_rank() -> None:
+    field, message = refusal(device="0,1,2", train=TRAIN | {"strategy": "dp", "batch": 10})
+
+    assert field == "train.batch"
+    assert "3 devices" in message
+    assert message.endswith("9 or 12")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "fields", "way_out"),
+    [
+        ("single", {"device": "0,1"}, "name one"),
+        ("single", {"device": {"count": 2}}, "name one"),
+        ("single", {"device": "cpu", "nproc_per_node": 2}, "name one"),
+        ("dp", {"device": "cpu", "nproc_per_node": 2}, "leave strategy out"),
+        ("dp", {"device": "mps"}, "leave strategy out"),
+    ],
+)
+def test_a_strategy_that_the_devices_do_not_suit_is_refused_with_the_way_out(
+    strategy: str, fields: dict[str, Any], way_out: str
+) -> None:
+    field, message = refusal(train=TRAIN | {"strategy": strategy}, **fields)
+
+    assert field == "train.strategy"
+    assert message.startswith(repr(strategy))
+    assert way_out in message
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "dp", "single"])
+@pytest.mark.parametrize("device", ["0", "cpu", "auto", {"count": 1}])
+def test_one_device_suits_every_strategy(strategy: str, device: Any) -> None:
+    assert spec(device=device, train=TRAIN | {"strategy": strategy}).world_size == 1
+
+
+@pytest.mark.parametrize(
+    ("stored", "devices", "ranks"),
+    [
+        ({"train": {}, "device": "cuda:0,cuda:1", "nproc_per_node": None}, 2, 2),  # from before there were strategies
+        ({"train": {"strategy": "ddp"}, "device": {"count": 3}, "nproc_per_node": None}, 3, 3),
+        ({"train": {"strategy": "dp"}, "device": "cuda:0,cuda:1", "nproc_per_node": None}, 2, 1),
+    ],
+)
+def test_a_stored_spec_tells_its_devices_and_its_ranks(stored: dict[str, Any], devices: int, ranks: int) -> None:
+    assert (requested_devices(stored)[1], requested_ranks(stored)) == (devices, ranks)
 
 
 @given(batch=st.integers(1, 500), ranks=st.integers(1, 40))

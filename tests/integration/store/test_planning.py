@@ -30,6 +30,14 @@ def test_a_planned_job_is_starting_with_an_attempt_a_placement_and_a_lease_on_ea
     assert service.moves(job.id) == [("queued", "starting")]
 
 
+def test_a_job_of_one_rank_for_all_its_devices_leases_each_of_them(service: Service) -> None:
+    placement = service.launch("0,1", train={"model": "resnet18", "data": "digits", "strategy": "dp"})
+
+    (attempt,) = service.attempts(placement.job_id)
+    assert attempt.world_size == 1
+    assert sorted(service.live_leases()) == [("cuda:0", placement.job_id, 1), ("cuda:1", placement.job_id, 1)]
+
+
 def test_a_new_lease_holds_as_long_as_the_settings_say(service: Service) -> None:
     (lease,) = service.leases(service.launch("0"))
 
