@@ -20,7 +20,7 @@ from trainer.journal import finite_values
 from trainer.launch import DEFAULT_GRACE_S, RunDirBusyError, launch, run_dir_tag
 from trainer.outcome import Outcome
 from trainer.parity_command import run_parity
-from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
+from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, GRACE_VARIABLE, RUN_DIR_VARIABLE, RunConfig, RunDir
 from trainer.terminal import RunDisplay, say
 from trainer.train_file import LAUNCH_FIELDS, TrainFile
 
@@ -40,8 +40,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def run_in(run_dir: RunDir) -> Outcome:
     """Launch a prepared run directory, showing how it goes on the terminal."""
+    with suppress(OSError, ValueError):  # a configuration that cannot be read is the launcher's to tell
+        _say_what_it_waits_for(run_dir.read_config())
     with RunDisplay(run_dir) as display:
         return launch(run_dir, grace_s=_grace_s(), watch=display.update)
+
+
+def _say_what_it_waits_for(config: RunConfig) -> None:
+    if config.node_rank > 0:
+        at, within = f"{config.master_addr} port {config.master_port}", f"{config.train.timeout_s:g} s (timeout_s)"
+        say(f"node {config.node_rank} of {config.nnodes}: looks for node 0 at {at}, and gives up after {within}")
 
 
 def new_run_dir(output: Path | None) -> Path:
@@ -118,9 +126,6 @@ def _run_file(path: Path, options: argparse.Namespace) -> int:
     run_dir.create(config)
     os.environ[RUN_DIR_VARIABLE] = run_dir_tag(run_dir)
     say(f"run directory: {run_dir.path}")
-    if config.node_rank > 0:
-        at, within = f"{config.master_addr} port {config.master_port}", f"{config.train.timeout_s:g} s (timeout_s)"
-        say(f"node {config.node_rank} of {config.nnodes}: looks for node 0 at {at}, and gives up after {within}")
     return _tell(run_in(run_dir), run_dir)
 
 

@@ -1,0 +1,97 @@
+"""The roll call: ranks that do not run the same are told, all of them, before they join."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from torch.distributed import TCPStore  # type: ignore[attr-defined]  # exported where torch has distributed
+
+from trainer.config import TrainConfig
+from trainer.environment import RankEnvironment
+from trainer.errors import ConfigError
+from trainer.roll_call import PeersMissingError, call_roll
+from trainer.run_dir import RunConfig
+
+Rank = tuple[RankEnvironment, RunConfig]
+
+
+def rank(number: int, *, nnodes: int = 2, node_rank: int | None = None, devices: int = 1, **fields: Any) -> Rank:
+    """A rank of a run on `nnodes` nodes, each with `devices` devices."""
+    placement = {"simulated": fields.pop("simulated", False), "device": fields.pop("device", "cpu")}
+    node_rank = number // devices if node_rank is None else node_rank
+    config = RunConfig(
+        train=TrainConfig.model_validate({"model": "resnet18", "data": "digits", "timeout_s": 20} | fields),
+        devices=(placement["device"],) * devices,
+        simulated=placement["simulated"],
+        nnodes=nnodes,
+        node_rank=node_rank,
+        master_port=1,
+    )
+    environment = RankEnvironment(
+        rank=number,
+        local_rank=number % devices,
+        world_size=nnodes * devices,
+        local_world_size=devices,
+        node_rank=node_rank,
+    )
+    return environment, config
+
+
+def words(*ranks: Rank) -> list[str]:
+    """What each rank is told, in a real store that rank 0 serves: nothing where the run begins."""
+    server = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=20))
+
+    def answer(each: Rank) -> str:
+        environment, config = each
+        store = server
+        if environment.rank > 0:
+            store = TCPStore("127.0.0.1", server.port, wait_for_workers=False, timeout=timedelta(seconds=20))
+        try:
+            call_roll(store, environment, config)
+        except ConfigError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(len(ranks)) as pool:
+        return list(pool.map(answer, ranks))
+
+
+def test_ranks_of_one_run_are_let_in() -> None:
+    assert words(*(rank(number, devices=2) for number in range(4))) == [""] * 4
+
+
+@pytest.mark.parametrize(
+    ("other", "field"),
+    [
+        (lambda: rank(1, lr=0.2), "lr is 0.2 here, and 0.1 on node 0"),
+        (lambda: rank(1, model="resnet34"), "model is 'resnet34' here"),
+        (lambda: rank(1, nnodes=3), "nnodes is 3 here, and 2 on node 0"),
+        (lambda: rank(1, device="cuda:0"), "device is 'cuda' here, and 'cpu' on node 0"),
+        (lambda: rank(1, device="cuda:0", simulated=True), "simulated is True here"),
+    ],
+)
+def test_a_rank_of_another_run_is_refused_and_all_are_told_why(other: Callable[[], Rank], field: str) -> None:
+    first, second = words(rank(0), other())
+    assert field in second
+    assert first.startswith("node 1 takes no part: ")
+    assert field in first
+
+
+def test_a_node_with_another_number_of_devices_is_refused_though_its_ranks_never_add_up() -> None:
+    answers = words(rank(0, devices=2), rank(1, devices=2), rank(1, devices=1))
+    assert all("nproc_per_node is 1 here, and 2 on node 0" in answer for answer in answers)
+
+
+def test_two_nodes_of_one_node_rank_are_refused() -> None:
+    answers = words(rank(0, nnodes=3), rank(1, nnodes=3), rank(1, nnodes=3))
+    assert any("give each node a node_rank of its own" in answer for answer in answers[1:])
+    assert all(answers)
+
+
+def test_rank_0_waits_for_the_others_no_longer_than_a_collective_may_take() -> None:
+    environment, config = rank(0, timeout_s=1)
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    with pytest.raises(PeersMissingError, match="only 1 of 2 ranks have come within 1 s"):
+        call_roll(store, environment, config)
