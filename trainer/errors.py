@@ -77,6 +77,12 @@ class NonFiniteLossError(TrainingError):
     cause = Cause.NON_FINITE_LOSS
 
 
+class DeviceMemoryError(TrainingError):
+    """A device has too little memory for the smallest batch; the message says what takes less."""
+
+    cause = Cause.OUT_OF_MEMORY
+
+
 class JournalError(TrainingError):
     """A journal holds a line that is no record: the file was damaged or written by something else."""
 
