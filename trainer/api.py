@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from trainer.command import new_run_dir, run_in
 from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import error_of
-from trainer.errors import CheckpointError
+from trainer.errors import Cause, CheckpointError
 from trainer.journal import EpochEnd, Record, read_records
 from trainer.run_dir import RunDir
+from trainer.terminal import say
 from trainer.train_file import TrainFile
 
 if TYPE_CHECKING:
@@ -59,10 +60,11 @@ def train(
     """Train a model and return its metrics and best checkpoint, showing progress on the terminal.
 
     `model` is a name, or a module of the caller's own, which starts from the weights it has and ends with those of the
-    best checkpoint; where it is (its device) and its train or eval mode stay. `device` is a device list ("0,1", [0, 1],
-    "cpu", …), one process each; `nproc_per_node` starts that many on "cpu". `output` is the run directory to make,
-    below ./runs where left out. Each of `callbacks` is called on rank 0 with each record of the journal
-    (trainer.callbacks.Callback sorts them by kind). `options` are the fields of TrainConfig and of train.yaml.
+    best checkpoint; its device and its train or eval mode stay. `device` is a device list ("0,1", [0, 1], "cpu", …),
+    one process each; `nproc_per_node` starts that many on "cpu". `output` is the run directory to make, below ./runs
+    where left out. Each of `callbacks` is called on rank 0 with each record of the journal; trainer.Callback sorts them
+    by kind. `options` are the fields of TrainConfig and, for several nodes, the launch fields of a train.yaml: node 0
+    alone has the metrics and the weights of such a run.
 
     The ranks are processes of their own. With a model by name and no callbacks they never import the calling script. A
     model of the caller's own and callbacks are pickled, and the ranks import the script to rebuild them: so the classes
@@ -121,9 +123,14 @@ def _train_in_ranks(file: TrainFile, *, output: Path | None, call: "Call | None"
 
         write_call(run_dir, packed)
     run_dir.create(config.model_copy(update={"call": packed is not None}))
+    prints = f"; what the callbacks print is in {run_dir.log(0)}" if call is not None and call.callbacks else ""
+    say(f"run directory: {run_dir.path}{prints}")
     outcome = run_in(run_dir)
     if outcome.error is not None:
-        raise error_of(outcome.error, run_dir.path)
+        error = error_of(outcome.error, run_dir.path)
+        if outcome.error.cause is Cause.EXCEPTION and outcome.error.traceback is not None:
+            error.add_note(outcome.error.traceback)  # the rank's: what was raised may be the script's own doing
+        raise error
     run_dir.call.unlink(missing_ok=True)  # only a run that is not complete has any use for it
     return run_dir
 

@@ -44,16 +44,16 @@ def call_of(model: object, callbacks: object) -> Call | None:
             f"model: a {type(model).__name__} is wrapped already; pass its .module, train() wraps it itself"
         )
     if not isinstance(model, (nn.Module, str)):
-        shown = f"the class {model.__qualname__}" if isinstance(model, type) else f"a {type(model).__qualname__}"
+        shown = f"the class {model.__qualname__}" if isinstance(model, type) else _described(model)
         raise ConfigError(f"model: {shown} is neither the name of a model nor a torch.nn.Module object")
     if not isinstance(callbacks, Sequence) or isinstance(callbacks, str):
-        raise ConfigError(f"callbacks: a {type(callbacks).__qualname__} is no list; write callbacks=[…]")
+        raise ConfigError(f"callbacks: {_described(callbacks)} is no list; write callbacks=[…]")
     for number, callback in enumerate(callbacks):
         if isinstance(callback, type):
             name = callback.__qualname__
             raise ConfigError(f"callbacks[{number}]: the class {name} itself; pass an object of it, {name}()")
         if not callable(callback):
-            raise ConfigError(f"callbacks[{number}]: a {type(callback).__qualname__} cannot be called with a record")
+            raise ConfigError(f"callbacks[{number}]: {_described(callback)} cannot be called with a record")
     own = model if isinstance(model, nn.Module) else None
     return Call(own, tuple(callbacks)) if own is not None or callbacks else None
 
@@ -186,7 +186,8 @@ def _refuse_unpicklable(name: str, value: object, main: MainModule) -> None:
 def _described(value: object) -> str:
     if inspect.isroutine(value):
         return f"the function {value.__qualname__}"
-    return f"an object of {type(value).__module__}.{type(value).__qualname__}"
+    kind = type(value)
+    return f"an object of {'' if kind.__module__ == 'builtins' else f'{kind.__module__}.'}{kind.__qualname__}"
 
 
 def _way_out(value: object) -> str:

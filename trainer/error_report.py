@@ -56,14 +56,11 @@ class ErrorReport(BaseModel):
 
 
 def error_of(report: ErrorReport, run_dir: Path) -> TrainingError:
-    """Return what a script is to be told of a run that has ended by an error, with the rank's traceback as a note."""
+    """Return what a script is to be told of a run that has ended by an error."""
     if report.cause is Cause.INTERRUPTED:
         return RunInterruptedError(f"{report.message} (run directory {run_dir})")
     where = f"rank {report.rank}: " if report.rank is not None else ""
-    error = RunFailedError(f"{where}{report.message} (run directory {run_dir})", cause=report.cause)
-    if report.traceback is not None and report.cause is Cause.EXCEPTION:
-        error.add_note(report.traceback)
-    return error
+    return RunFailedError(f"{where}{report.message} (run directory {run_dir})", cause=report.cause)
 
 
 def signal_name(number: int) -> str:

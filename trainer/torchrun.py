@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -76,6 +77,7 @@ def train_as_rank(file: TrainFile, environment: RankEnvironment, *, output: Path
             loader_check = signal.getsignal(signal.SIGCHLD)  # torch's, which it sets but once in a process
             rank.tell(error)
             signal.signal(signal.SIGCHLD, loader_check)
+            _let_go(error)
             told = rank.run_dir.read_error()
             if told is None or isinstance(error, RunInterruptedError):
                 raise
@@ -169,6 +171,17 @@ def _handlers_given_back() -> Iterator[None]:
         sys.excepthook = excepthook
         for number, handler in signals.items():
             signal.signal(number, handler)
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Free what the failed run held, though the script may keep the error.
+
+    The frames of its traceback hold the model, with its device memory, and connections: until those are closed, the
+    other ranks wait for this one.
+    """
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _leave_group(*, failed: bool) -> None:

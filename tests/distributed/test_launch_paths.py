@@ -62,6 +62,7 @@ def test_a_script_the_command_and_torchrun_write_the_same_journal(tmp_path: Path
     torchrun = str(Path(sys.executable).with_name("torchrun"))
     wrapped = start(torchrun, "--nproc-per-node", "2", *command, "--output", "torchrun", folder=tmp_path)
     assert wrapped.returncode == 0, wrapped.stderr
+    assert "epoch 2/2" in wrapped.stderr
 
     journals = [kinds(RunDir(tmp_path / name)) for name in ("script", "command", "torchrun")]
     assert journals[0] == journals[1] == journals[2]
