@@ -45,12 +45,14 @@ def prepare(
     ranks: int = 2,
     resume: Path | None = None,
     max_steps: int | None = None,
+    call: bool = False,
     **options: Any,
 ) -> RunDir:
     """Make a run directory for a tiny run."""
     run_dir = RunDir(path)
     train = TrainConfig.model_validate(TINY | {"data": str(data)} | options)
-    run_dir.create(RunConfig(train=train, devices=("cpu",) * ranks, resume=resume, max_steps=max_steps))
+    devices = ("cpu",) * ranks
+    run_dir.create(RunConfig(train=train, devices=devices, resume=resume, max_steps=max_steps, call=call))
     return run_dir
 
 
