@@ -11,6 +11,7 @@ from torch import nn
 from trainer.assembly import Assembly
 from trainer.checkpoints import Checkpoint, load_checkpoint, restore_optimizer, restore_weights
 from trainer.config import TrainConfig
+from trainer.environment import RankEnvironment
 from trainer.errors import CheckpointError
 from trainer.recipes.recipe import TaskData
 from trainer.run_dir import RunConfig, RunDir
@@ -31,9 +32,14 @@ class Resume:
     checkpoint: Checkpoint
 
     @classmethod
-    def read(cls, path: Path, *, verify_digest: bool) -> "Resume":
-        """Read it. Raises CheckpointError naming the file."""
-        return cls(path, load_checkpoint(path, verify_digest=verify_digest))
+    def read(cls, path: Path, environment: RankEnvironment) -> "Resume":
+        """Read, as any rank, what rank 0 continues from. Raises CheckpointError naming the file."""
+        if environment.node_rank > 0 and not path.is_file():
+            raise CheckpointError(
+                f"{path}: node 0 continues from it, and this node does not have it; the checkpoints of a run on "
+                "several nodes have to lie on a file system that all of them share, under one path"
+            )
+        return cls(path, load_checkpoint(path, verify_digest=environment.rank == 0))
 
     @property
     def batch(self) -> int | None:

@@ -60,7 +60,7 @@ class Training:
         self.run_config, self.group, self.progress = run_config, group, progress
         # Rank 0 says what to continue from before it writes a word: the others might read its new records.
         path = group.share("resume", resume_path(run_dir, run_config) if group.rank == 0 else "")
-        self.resume = Resume.read(Path(path), verify_digest=group.rank == 0) if path else None
+        self.resume = Resume.read(Path(path), group.environment) if path else None
         self.parts = assemble(run_dir, run_config, group, batch=self.resume.batch if self.resume else None)
         self.config = self.parts.config
         self.journal = observed(open_journal(run_dir, rank=group.rank), self.parts.callbacks)
