@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -19,6 +20,7 @@ from trainer.command import new_run_dir
 from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport, error_of
 from trainer.errors import Cause, ConfigError, RunInterruptedError
+from trainer.parent_death import die_with_parent
 from trainer.process_group import connect, shared
 from trainer.rank import end_with, report
 from trainer.reporting import ProgressFile
@@ -37,6 +39,7 @@ _POLL_S = 0.05
 
 def run_as_rank(file: TrainFile, environment: RankEnvironment, *, output: Path | None) -> NoReturn:
     """Train as the one rank that the environment says this process is, and end the process."""
+    die_with_parent(os.getppid())  # a torchrun that is killed ends no rank
     rank = _Rank.enter(file, environment, output=output)
     os.environ[RUN_DIR_VARIABLE] = str(rank.run_dir.path)
 
@@ -125,13 +128,15 @@ class _Rank:
         status = report(error, self.run_dir, self.environment)
         known = self.run_dir.read_rank_error(self.environment.local_rank)
         if isinstance(error, RunInterruptedError) and self.environment.rank == 0:
-            known = ErrorReport.of(error, cause=Cause.INTERRUPTED, rank=None, traceback=None)
+            known = ErrorReport(cause=Cause.INTERRUPTED, message=str(error), time=datetime.now(UTC))
         if known is None:
             return status
         if known.cause is Cause.COMMUNICATION:
             deadline = time.monotonic() + _OTHER_REPORTS_S
             while not self.run_dir.error.exists() and time.monotonic() < deadline:
                 time.sleep(_POLL_S)
+            message = f"it lost its peers, and none has said why: what ended them, torchrun tells ({known.message})"
+            known = known.model_copy(update={"message": message})
         temporary = self.run_dir.error.with_name(f".error-{self.environment.rank}.json")
         with suppress(OSError):  # one was there first, or the disk is full: standard error has it in any case
             known.write(temporary)

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import start_child
 from tests.distributed.runs import RUN_S, draw_images
+from tests.waiting import wait_until
 from trainer.data.image_folder import open_image_folder
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
+from trainer.journal import read_records
 from trainer.run_dir import RUN_DIR_VARIABLE, RunDir
 from trainer.seeds import sample_order
 
@@ -191,3 +194,37 @@ def test_under_torchrun_a_script_trains_as_its_ranks_and_keeps_its_process(tmp_p
     error = ErrorReport.read(tmp_path / "broken-run" / "error.json")
     assert error is not None
     assert (error.rank, error.cause) == (1, Cause.DATA)
+
+
+def test_a_script_that_torchrun_asks_to_stop_gets_an_error_it_can_catch_on_every_rank(
+    tmp_path: Path, images: Path
+) -> None:
+    script = write_script(
+        tmp_path,
+        "from trainer.errors import RunInterruptedError",
+        "OPTIONS |= {'epochs': 1000, 'num_workers': 1}",
+        "try:",
+        f"    train(model=Net(), data={str(images)!r}, **OPTIONS, output='run')",
+        "except RunInterruptedError as error:",
+        "    open(f'told-{os.environ[\"RANK\"]}', 'w').write(str(error))",
+    )
+    torchrun = str(Path(sys.executable).with_name("torchrun"))
+    run_dir = RunDir(tmp_path / "run")
+    process = start_child([torchrun, "--nproc-per-node", "2", script], log=tmp_path / "log", folder=tmp_path)
+
+    def trains() -> bool:
+        assert process.poll() is None, (tmp_path / "log").read_text()
+        return any(record.kind == "epoch" for record in read_records(run_dir.journal))
+
+    try:
+        wait_until(trains, timeout_s=RUN_S, what="the first epoch")
+    finally:
+        process.terminate()
+        process.wait(RUN_S)
+
+    told = [(tmp_path / f"told-{rank}").read_text() for rank in (0, 1)]
+    assert told[0] == told[1]
+    assert told[0].startswith("interrupted after step ")
+    error = run_dir.read_error()
+    assert error is not None
+    assert (error.cause, error.message) == (Cause.INTERRUPTED, told[0])

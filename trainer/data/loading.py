@@ -49,4 +49,6 @@ def on_device(batch: Any, device: torch.device) -> Any:
 
 def _begin(parent_pid: int, _worker: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what a Ctrl-C means
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        os.setpgid(0, 0)  # torchrun asks a rank's whole group to end; the rank needs its loaders to stop in step
     die_with_parent(parent_pid)
