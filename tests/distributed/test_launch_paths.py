@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.distributed.runs import RUN_S, TINY, records
+from tests.distributed.runs import RUN_S, TINY, Run, prepare, records
 from tests.waiting import wait_until
-from trainer.journal import Completed
+from trainer.journal import Completed, Log, Started
 from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
 
 
@@ -95,11 +95,13 @@ def test_an_interrupted_script_gets_an_error_it_can_catch(tmp_path: Path, images
         ("model: resnet18\ndata: digits\ndevice: 0-3\n", "0-3"),
         ("model: resnet18\ndata: digits\ndevice: cpu\nnproc_per_node: 3\nbatch: 10\n", "9 or 12"),
         ("model: resnet18\ndata: digits\ndevice: cpu\nnproc_per_node: two\n", "nproc_per_node"),
+        ("model: resnet18\ndata: digits\ndevice: cpu\nnnodes: 2\n", "master_port"),
+        ("model: resnet18\ndata: digits\ndevice: 0,1\nstrategy: single\n", "strategy: 'single'"),
         ("model: resnet18\ndata: digits\nlr: .nan\n", "lr"),
         ("- a list\n", "not a mapping"),
         ("model: [\n", "YAML"),
     ],
-    ids=["field", "device", "batch", "count", "nan", "list", "syntax"],
+    ids=["field", "device", "batch", "count", "nodes", "strategy", "nan", "list", "syntax"],
 )
 def test_a_train_file_that_cannot_run_is_refused_with_what_is_wrong(
     content: str, complaint: str, tmp_path: Path
@@ -129,6 +131,8 @@ def test_an_output_that_holds_a_run_already_is_refused(tmp_path: Path) -> None:
         (("run", "checkpoint.pt"), "checkpoint: a run directory"),
         (("train.yaml", "checkpoint.pt"), "checkpoint: a train.yaml"),
         (("catalog", "--nproc-per-node", "2"), "--nproc-per-node: catalog"),
+        (("run", "--nnodes", "2"), "--nnodes: a run directory"),
+        (("evaluate", "checkpoint.pt", "--master-addr", "alpha"), "--master-addr: evaluate"),
         (("evaluate", "checkpoint.pt", "--output", "elsewhere"), "--output: evaluate"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -152,6 +156,20 @@ def test_the_catalog_names_recipes_models_data_and_options(tmp_path: Path) -> No
     assert "resnet18" in catalog.recipes[0].models
     assert [data.name for data in catalog.data] == ["digits"]
     assert json.loads(printed.stdout)["train_schema"]["properties"]["batch"]["description"]
+
+
+def test_one_rank_for_several_simulated_devices_says_that_they_compute_as_one(tmp_path: Path, images: Path) -> None:
+    run_dir = prepare(tmp_path / "run", data=images, epochs=1, batch=8, strategy="dp")
+    simulated = {"devices": ("cuda:0", "cuda:1"), "simulated": True}
+    run_dir.create(run_dir.read_config().model_copy(update=simulated))
+    Run(run_dir).succeed()
+    started = records(run_dir)[0]
+    assert isinstance(started, Started)
+    assert (started.world_size, started.batch_per_rank) == (1, 8)
+    assert started.devices == ("cuda:0 (simulated)", "cuda:1 (simulated)")
+    warnings = [record.message for record in records(run_dir) if isinstance(record, Log)]
+    assert any("the 2 simulated ones compute as one" in warning for warning in warnings)
+    assert [path.name for path in run_dir.ranks.glob("*.log")] == ["0.log"]
 
 
 @pytest.mark.timeout(300)
