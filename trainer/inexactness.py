@@ -11,18 +11,16 @@ from trainer.config import TrainConfig
 from trainer.recipes.recipe import Recipe
 
 
-def inexactness(config: TrainConfig, *, recipe: Recipe, model: nn.Module, devices: Sequence[str]) -> tuple[str, ...]:
+def inexactness(
+    config: TrainConfig, *, recipe: Recipe, model: nn.Module, devices: Sequence[str], double: bool
+) -> tuple[str, ...]:
     """Return a sentence for each thing that lets runs of `config` on one and on several of `devices` differ.
 
-    `model` is the one that the config builds. None means that nothing is known to make them differ by more than the
-    rounding of sums that are added up in another order.
+    `model` is the one that the config builds; `double` says that it is to compute in float64. None means that nothing
+    is known to make them differ by more than the rounding of sums that are added up in another order.
     """
-    return (
-        *_batchnorm(config, recipe, model),
-        *_dropout(model),
-        *_precision(config, devices),
-        *_optimizer(config),
-    )
+    of_rounding = () if double else (*_precision(config, devices), *_optimizer(config))
+    return (*_batchnorm(config, recipe, model), *_dropout(model), *of_rounding)
 
 
 def _batchnorm(config: TrainConfig, recipe: Recipe, model: nn.Module) -> tuple[str, ...]:
@@ -67,20 +65,20 @@ def _dropout(model: nn.Module) -> tuple[str, ...]:
 
 
 def _precision(config: TrainConfig, devices: Sequence[str]) -> tuple[str, ...]:
-    sentences = []
+    sentences = [
+        "float32: a deep model multiplies rounding at every step, the deeper and the higher lr the more, on one rank "
+        "as on several; what differs at the first step already is something else"
+    ]
     if config.amp is not None:
-        sentences.append(
-            f"amp: {config.amp} keeps about three digits, and what is rounded so differs from one share of the batch "
-            "to another; leave amp out for the proof"
-        )
+        sentences.append(f"amp: {config.amp} keeps about three digits, and sums of other shares round otherwise")
     if devices[0].startswith("cuda"):
         sentences.append(
             "CUDA: kernels are chosen by the shape of each rank's share, some add up in no fixed order, and "
-            "convolutions use TF32 (about three digits; NVIDIA_TF32_OVERRIDE=0 in the environment turns that off); "
-            'how far two equal runs are apart, --world-sizes 1,1 shows, and device "cpu" proves the arithmetic'
+            "convolutions use TF32, which keeps about three digits (NVIDIA_TF32_OVERRIDE=0 turns that off); "
+            "--world-sizes 1,1 shows how far two equal runs are apart"
         )
     elif devices[0] == "mps":
-        sentences.append('MPS: some kernels add up in no fixed order; device "cpu" proves the arithmetic')
+        sentences.append('MPS: some kernels add up in no fixed order; device "cpu" has float64')
     return tuple(sentences)
 
 

@@ -8,20 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import nn
 
+from trainer.caller import Call, pack, write_call
 from trainer.checkpoints import Checkpoint, load_checkpoint
 from trainer.config import AUTO_BATCH, TrainConfig
+from trainer.double_precision import in_double
+from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, DeviceError, RunFailedError, RunInterruptedError
 from trainer.inexactness import inexactness
 from trainer.interrupting import interruptible
 from trainer.journal import Metrics, Started, read_records
 from trainer.outcome import Outcome
+from trainer.recipes.recipe import Recipe
 from trainer.recipes.registry import recipe_named
 from trainer.run_dir import RunConfig, RunDir
+from trainer.seeds import seed_weights
 from trainer.train_file import TrainFile
 
-DEFAULT_STEPS = 20
-DEFAULT_TOLERANCE = 1e-5
+_LOG_LINES = 30
+"""How much of a rank's log is shown where the rank could not say itself what ended it."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,8 @@ class ParityResult:
     steps: int
     """Optimizer steps taken: as many as were asked for, or all that the training has."""
     steps_per_epoch: int
+    moved: Difference
+    """How far the steps have taken the parameters: agreement after steps that changed nothing would prove nothing."""
     weights: Difference
     """Over all parameters and buffers (the statistics of BatchNorm) of the final checkpoint."""
     losses: Difference
@@ -71,34 +79,44 @@ def parity(
     file: TrainFile,
     world_sizes: Sequence[int],
     *,
-    steps: int = DEFAULT_STEPS,
-    tolerance: float = DEFAULT_TOLERANCE,
+    steps: int,
+    tolerance: float,
+    double: bool = True,
     run: Callable[[RunDir], Outcome],
 ) -> tuple[ParityResult, ...]:
     """Train `steps` optimizer steps of a train.yaml on each number of ranks, and compare each run with the first.
 
-    On the CPU that is so many Gloo ranks; on CUDA the first devices of the file's list. `run` launches a prepared run
-    directory (`trainer.command.run_in` does, and shows it). The directories are temporary and gone at the end.
+    On the CPU that is so many Gloo ranks; on CUDA the first devices of the file's list. `double` computes in float64
+    and without `amp`: in float32 a deep model multiplies what the order of a sum changes in the last digit by ten and
+    more at every step, on one rank as on several, so that a difference after twenty says nothing about the ranks.
+
+    `run` launches a prepared run directory (`trainer.command.run_in` does, and shows it). The directories are temporary
+    and gone at the end.
 
     Raises:
         ConfigError: before anything is trained, for what cannot be run.
         RunFailedError: a run failed; its `cause` says why.
         RunInterruptedError: SIGINT, SIGTERM or SIGHUP ended it.
     """
-    configs = _run_configs(file, world_sizes, steps=steps)
+    configs = _run_configs(file, world_sizes, steps=steps, double=double)
+    _, model = _model(file.train)
+    packed = pack(Call(in_double(model), ())) if double else None
+    start = _start(file.train, model)
     results: list[ParityResult] = []
     first: _Trained | None = None
     with _temporary_folder() as folder:
         for config in configs:
             run_dir = RunDir(folder / f"run-{len(results) + 1}")
-            trained = _train(run_dir, config, run)
+            trained = _train(run_dir, config, packed, run)
             shutil.rmtree(run_dir.path)  # a checkpoint may be large, and its weights are in memory now
             first = first or trained
-            results.append(_compare(first, trained, world_size=len(config.devices), tolerance=tolerance))
+            moved = _largest((name, weight, trained.weights[name]) for name, weight in start.items())
+            result = _compare(first, trained, world_size=len(config.devices), moved=moved, tolerance=tolerance)
+            results.append(result)
     return tuple(results)
 
 
-def _run_configs(file: TrainFile, world_sizes: Sequence[int], *, steps: int) -> tuple[RunConfig, ...]:
+def _run_configs(file: TrainFile, world_sizes: Sequence[int], *, steps: int, double: bool) -> tuple[RunConfig, ...]:
     """Return what is run for each number of ranks: the file's training as it is, and its loss told at every step."""
     if len(world_sizes) < 2:
         raise ConfigError("world sizes: name two or more to compare, such as 1,2,4")
@@ -115,17 +133,18 @@ def _run_configs(file: TrainFile, world_sizes: Sequence[int], *, steps: int) -> 
             f"world sizes: {max(world_sizes)} ranks need as many devices, and device {','.join(devices)!r} names "
             f'{len(devices)}; name more of them, or "cpu"'
         )
-    train = file.train.model_copy(update={"log_every": 1, "save_every": None})
+    if double and devices[0] == "mps":
+        raise DeviceError('device: "mps" has no float64 to prove it in; name "cpu", or compare in float32')
+    train = file.train.model_copy(update={"log_every": 1, "save_every": None} | ({"amp": None} if double else {}))
     begin = load_checkpoint(Path(train.resume)).step if train.resume else 0
-    return tuple(_run_config(train, devices, world_size, begin + steps) for world_size in world_sizes)
+    run = {"max_steps": begin + steps, "call": double}
+    return tuple(_placed(train, devices, world_size).run_config().model_copy(update=run) for world_size in world_sizes)
 
 
-def reasons(file: TrainFile) -> tuple[str, ...]:
+def reasons(file: TrainFile, *, double: bool) -> tuple[str, ...]:
     """Return what in this file cannot be exact, a sentence for each. Raises ConfigError or DataError."""
-    recipe = recipe_named(file.train.recipe)
-    with torch.random.fork_rng(devices=[]):
-        model = recipe.build_model(file.train, recipe.build_data(file.train))
-    return inexactness(file.train, recipe=recipe, model=model, devices=_devices(file))
+    recipe, model = _model(file.train)
+    return inexactness(file.train, recipe=recipe, model=model, devices=_devices(file), double=double)
 
 
 def _devices(file: TrainFile) -> tuple[str, ...]:
@@ -144,24 +163,38 @@ def _refuse_undivided(batch: int, world_sizes: Sequence[int]) -> None:
         )
 
 
-def _run_config(train: TrainConfig, devices: Sequence[str], world_size: int, max_steps: int) -> RunConfig:
+def _placed(train: TrainConfig, devices: Sequence[str], world_size: int) -> TrainFile:
     if devices[0] == "cpu":
-        file = TrainFile(train, device="cpu", nproc_per_node=world_size)
-    else:
-        file = TrainFile(train, device=",".join(devices[:world_size]))
-    return file.run_config().model_copy(update={"max_steps": max_steps})
+        return TrainFile(train, device="cpu", nproc_per_node=world_size)
+    return TrainFile(train, device=",".join(devices[:world_size]))
 
 
-def _train(run_dir: RunDir, config: RunConfig, run: Callable[[RunDir], Outcome]) -> _Trained:
+def _model(config: TrainConfig) -> tuple[Recipe, nn.Module]:
+    """Build the model that each rank would, from the same seed."""
+    recipe = recipe_named(config.recipe)
+    data = recipe.build_data(config)
+    with torch.random.fork_rng(devices=[]):
+        seed_weights(config.seed)
+        return recipe, recipe.build_model(config, data)
+
+
+def _start(config: TrainConfig, model: nn.Module) -> dict[str, torch.Tensor]:
+    """Return the parameters before the first step."""
+    weights = load_checkpoint(Path(config.resume)).model if config.resume else model.state_dict()
+    return {name: weights[name] for name, _ in model.named_parameters()}
+
+
+def _train(run_dir: RunDir, config: RunConfig, call: bytes | None, run: Callable[[RunDir], Outcome]) -> _Trained:
     run_dir.create(config)
+    if call is not None:
+        write_call(run_dir, call)
     outcome = run(run_dir)
     on = f"on {len(config.devices)} ranks" if len(config.devices) > 1 else "on one rank"
     if outcome.completed is None:
         assert outcome.error is not None
         if outcome.error.cause is Cause.INTERRUPTED:
             raise RunInterruptedError(f"stopped in the run {on}; nothing of it is kept")
-        where = f"rank {outcome.error.rank}: " if outcome.error.rank is not None else ""
-        raise RunFailedError(f"the run {on} failed: {where}{outcome.error.message}", cause=outcome.error.cause)
+        raise RunFailedError(f"the run {on} failed: {_last_words(run_dir, outcome.error)}", cause=outcome.error.cause)
     saved, started = run_dir.last_checkpoint(), next(read_records(run_dir.journal))
     assert saved is not None, "a completed run has a checkpoint"
     assert isinstance(started, Started), "every journal begins with it"
@@ -171,6 +204,17 @@ def _train(run_dir: RunDir, config: RunConfig, run: Callable[[RunDir], Outcome])
         weights=_weights(load_checkpoint(run_dir.path / saved.path)),
         losses=_losses(run_dir),
     )
+
+
+def _last_words(run_dir: RunDir, error: ErrorReport) -> str:
+    """What is to be known of a failure, since its run directory is about to go."""
+    rank = error.rank
+    message = error.message if rank is None else f"rank {rank}: {error.message}"
+    if error.cause is not Cause.EXCEPTION or rank is None:
+        return message
+    log = run_dir.log(rank)
+    tail = log.read_text(errors="replace").splitlines()[-_LOG_LINES:] if log.exists() else []
+    return "\n".join([message, error.traceback or "\n".join(tail)])
 
 
 def _weights(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
@@ -189,7 +233,7 @@ def _losses(run_dir: RunDir) -> dict[tuple[int, str], float]:
     }
 
 
-def _compare(first: _Trained, other: _Trained, *, world_size: int, tolerance: float) -> ParityResult:
+def _compare(first: _Trained, other: _Trained, *, world_size: int, moved: Difference, tolerance: float) -> ParityResult:
     weights = _largest((name, weight, other.weights[name]) for name, weight in first.weights.items())
     pairs = [
         (
@@ -206,6 +250,7 @@ def _compare(first: _Trained, other: _Trained, *, world_size: int, tolerance: fl
         world_size=world_size,
         steps=other.steps,
         steps_per_epoch=other.steps_per_epoch,
+        moved=moved,
         weights=weights,
         losses=losses,
         agrees=first.steps == other.steps and max(weights.relative, losses.relative) <= tolerance,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _STEPS = 20
 _TOLERANCE = 1e-5
-_ASKED_WRONGLY = (Cause.CONFIG, Cause.DATA, Cause.CHECKPOINT)
 
 
 def run_parity(arguments: Sequence[str], run: Callable[[RunDir], Outcome]) -> int:
@@ -39,9 +38,7 @@ def run_parity(arguments: Sequence[str], run: Callable[[RunDir], Outcome]) -> in
         return EXIT_INTERRUPTED
     except RunFailedError as error:
         say(f"{error.cause}: {error}")
-        if error.cause in _ASKED_WRONGLY:
-            return EXIT_USAGE
-        return EXIT_DISK_FULL if error.cause is Cause.DISK_FULL else EXIT_FAILED
+        return {Cause.CONFIG: EXIT_USAGE, Cause.DISK_FULL: EXIT_DISK_FULL}.get(error.cause, EXIT_FAILED)
 
 
 def _prove(options: argparse.Namespace, run: Callable[[RunDir], Outcome]) -> int:
@@ -49,8 +46,9 @@ def _prove(options: argparse.Namespace, run: Callable[[RunDir], Outcome]) -> int
 
     file = TrainFile.read(options.file, device=options.device)
     world_sizes: tuple[int, ...] = options.world_sizes
-    results = parity(file, world_sizes, steps=options.steps, tolerance=options.tolerance, run=run)
-    sys.stdout.write(_report(results, reasons(file), options))
+    double = not options.float32
+    results = parity(file, world_sizes, steps=options.steps, tolerance=options.tolerance, double=double, run=run)
+    sys.stdout.write(_report(results, reasons(file, double=double), options))
     sys.stdout.flush()
     return 0 if all(result.agrees for result in results) else EXIT_FAILED
 
@@ -59,7 +57,11 @@ def _report(results: "Sequence[ParityResult]", cannot: Sequence[str], options: a
     first, *others = results
     agree = all(result.agrees for result in results)
     sizes = ", ".join(str(result.world_size) for result in results)
-    lines = [f"{_ranks(first.world_size)}: {_steps(first, options.steps)}; compared with it:"]
+    how = "float32" if options.float32 else "float64"
+    lines = [
+        f"{_ranks(first.world_size)}: {_steps(first, options.steps)}, in {how}; weights moved by up to "
+        f"{first.moved.largest:.1e}. Compared with it:"
+    ]
     for result in others:
         lines += _lines(result, first, options.tolerance)
     lines.append(f"{'The same' if agree else 'Not the same'} to {options.tolerance:g} on {sizes} ranks.")
@@ -67,10 +69,7 @@ def _report(results: "Sequence[ParityResult]", cannot: Sequence[str], options: a
         lines.append("What could still make them differ:" if agree else "Likely, because of:")
         lines += [f"- {reason}" for reason in cannot]
     elif not agree:
-        lines.append(
-            "Nothing in this configuration is known to differ by more than rounding. Rounding grows with each step and "
-            "with lr: try fewer --steps. What differs at step 1 or 2 already is something else."
-        )
+        lines.append("Nothing in this configuration is known to make them differ: a defect, of the model or of ours.")
     return "\n".join(lines) + "\n"
 
 
@@ -124,6 +123,11 @@ def _parser() -> argparse.ArgumentParser:
         default=_TOLERANCE,
         metavar="T",
         help="largest difference that passes: absolute up to a magnitude of 1, relative beyond (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--float32",
+        action="store_true",
+        help="compute as the training itself does, rounding (and amp) included, instead of in float64",
     )
     parser.add_argument("--device", help='where, instead of what the file says: "cpu", or a list such as "0,1"')
     return parser
