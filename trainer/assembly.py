@@ -67,7 +67,14 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
     data = recipe.build_data(config)
     model = _model(call, recipe, config, data).to(group.device)
     if config.batch == AUTO_BATCH:
-        resolved = batch or resolve_batch(config, group=group, recipe=recipe, model=model, train_data=data.train)
+        resolved = batch or resolve_batch(
+            config,
+            group=group,
+            recipe=recipe,
+            model=model,
+            train_data=data.train,
+            split_among=len(run_config.devices) if config.strategy == "dp" else 1,
+        )
         config = config.model_copy(update={"batch": resolved})
     share = per_rank_batch(config.batch, group.world_size)
     is_normalized = has_batchnorm(model)
