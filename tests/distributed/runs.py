@@ -89,7 +89,7 @@ class Run:
     def output(self) -> str:
         """What the launcher and the ranks have printed."""
         logs = [self._log, *sorted(self.run_dir.ranks.glob("*.log"))]
-        return "\n".join(f"--- {log.name}\n{log.read_text()}" for log in logs if log.exists())
+        return "\n".join(f"--- {log.name}\n{log.read_text()}" for log in logs if log.is_file())
 
     def wait_for_step(self, step: int) -> None:
         """Return once rank 0 has taken `step` steps."""

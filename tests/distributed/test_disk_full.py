@@ -105,7 +105,7 @@ def test_a_rank_whose_log_cannot_be_written_reports_its_error_all_the_same(tmp_p
     run_dir = prepare(tmp_path / "run", data=images, ranks=1, model="resnet81")
     run_dir.log(0).symlink_to(FULL)
     run = Run(run_dir)
-    assert run.wait() == EXIT_FAILED, run.output()
+    assert run.wait() == EXIT_USAGE, run.output()
     error = run_dir.read_error()
     assert error is not None
     assert (error.cause, error.rank) == (Cause.CONFIG, 0)
