@@ -1,0 +1,77 @@
+"""Validation does not depend on how many ranks share it: the same numbers, each sample counted once."""
+
+import json
+import os
+import sys
+import warnings
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+import torch
+from torch._C._distributed_c10d import FileStore
+from torch.multiprocessing.spawn import start_processes
+
+from tests.distributed.runs import TINY, draw_images
+from trainer.assembly import assemble
+from trainer.config import TrainConfig
+from trainer.environment import RankEnvironment
+from trainer.evaluation import evaluate
+from trainer.process_group import ProcessGroup
+from trainer.run_dir import RunConfig, RunDir
+
+pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="a forked process cannot compute on macOS")
+
+
+def measure_on(ranks: int, data: Path, folder: Path) -> dict[str, float]:
+    """Validate a fresh model on `data`, shared among forked Gloo ranks; every rank has to have the same result.
+
+    Forked, since of four processes that only validate 11 images, each would first import torch for seconds.
+    """
+    folder.mkdir()
+    with warnings.catch_warnings():
+        # Python 3.12 warns of threads, such as those of torch, which the ranks make no use of.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        start_processes(_measure, (ranks, data, folder), nprocs=ranks, start_method="fork")  # type: ignore[no-untyped-call]
+    results = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(ranks)]
+    assert results == [results[0]] * ranks
+    values: dict[str, float] = results[0]
+    return values
+
+
+def _measure(rank: int, ranks: int, data: Path, folder: Path) -> None:
+    torch.set_num_threads(1)  # a forked process has none of the threads that torch would share work with
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    environment = RankEnvironment(rank=rank, local_rank=rank, world_size=ranks, local_world_size=ranks)
+    store = FileStore(str(folder / "store"), ranks) if ranks > 1 else None
+    group = ProcessGroup.join(environment, store, device="cpu", simulated=False, timeout_s=60)
+    train = TrainConfig.model_validate(TINY | {"data": str(data), "batch": 12})
+    parts = assemble(RunDir(folder), RunConfig(train=train, devices=("cpu",) * ranks), group, batch=None)
+    values = evaluate(
+        parts.evaluated,
+        parts.val_loader,
+        recipe=parts.recipe,
+        quantities=parts.recipe.quantities(parts.data),
+        group=group,
+        autocast=nullcontext,
+        stop_requested=lambda: False,
+        alive=lambda: None,
+    )
+    (folder / f"{rank}.json").write_text(json.dumps(values))
+    group.wait_for_all()
+    group.leave()
+
+
+@pytest.mark.parametrize("samples", [1, 9, 11])
+def test_samples_measure_the_same_on_one_two_three_and_four_ranks(samples: int, tmp_path: Path) -> None:
+    # At 12, 6, 4 and 3 samples a batch; of a single sample, most ranks have none.
+    data = draw_images(tmp_path / "images", train=12, val=samples, classes=6)
+    alone = measure_on(1, data, tmp_path / "1")
+    assert alone.keys() == {"val/loss", "val/accuracy", "val/top5"}
+    for ranks in (2, 3, 4):
+        together = measure_on(ranks, data, tmp_path / str(ranks))
+        assert together == pytest.approx(alone, abs=1e-6)
+        for name in ("val/accuracy", "val/top5"):
+            counted = together[name] * samples
+            assert counted == pytest.approx(round(counted), abs=1e-9)
+            assert round(counted) == round(alone[name] * samples)
