@@ -1,7 +1,9 @@
 """Strategies: how the replicas of a model on several devices compute as one, by `train.strategy`."""
 
 from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
+import torch
 from torch import nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 
@@ -22,8 +24,27 @@ def replicate(model: nn.Module, *, group: ProcessGroup, config: RunConfig) -> nn
         device_ids = [group.device.index] if group.device.type == "cuda" else None
         return DistributedDataParallel(model, device_ids=device_ids, gradient_as_bucket_view=True)
     if len(config.devices) > 1 and not config.simulated:
-        return DataParallel(model, device_ids=[int(name.removeprefix("cuda:")) for name in config.devices])
+        split = InBfloat16(model, device_type=group.device.type) if config.train.amp == "bf16" else model
+        return DataParallel(split, device_ids=[int(name.removeprefix("cuda:")) for name in config.devices])
     return model
+
+
+class InBfloat16(nn.Module):
+    """A model whose automatic mixed precision, where it is on, is bf16 in any thread.
+
+    DataParallel has a thread for each device, and hands on to it that autocast is on, but not to which type: that is
+    torch's default there, float16, whose small gradients are lost without the loss scaling that bf16 needs none of.
+    """
+
+    def __init__(self, model: nn.Module, *, device_type: str) -> None:
+        super().__init__()
+        self.model, self.device_type = model, device_type
+
+    def forward(self, *inputs: Any, **options: Any) -> Any:
+        """Return what the model does."""
+        is_on = torch.is_autocast_enabled(self.device_type)
+        with torch.autocast(self.device_type, dtype=torch.bfloat16, enabled=is_on):
+            return self.model(*inputs, **options)
 
 
 def accumulating(replica: nn.Module) -> AbstractContextManager[None]:
