@@ -72,18 +72,22 @@ def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 @pytest.mark.timeout(300)
-def test_a_full_disk_is_reported_and_the_run_continues_after_space_is_made(small_disk: SmallDisk, images: Path) -> None:
-    run = Run(prepare(small_disk.path / "run", data=images, epochs=3, batch=8))
+def test_a_disk_full_on_the_last_epoch_is_reported_and_the_run_continues_after_space_is_made(
+    small_disk: SmallDisk, images: Path
+) -> None:
+    run = Run(prepare(small_disk.path / "run", data=images, epochs=2, batch=8))
     assert run.wait() == EXIT_DISK_FULL, run.output()
     error = run.run_dir.read_error()
     assert error is not None
     assert (error.cause, error.rank) == (Cause.DISK_FULL, 0)
+    assert "ENOSPC" in error.message
     assert not processes_of(run.run_dir)
     assert [path.name for path in run.run_dir.checkpoints.iterdir()] == ["step-00000006.pt"]
 
     small_disk.enlarge()
     Run(run.run_dir).succeed()
-    assert [record.step for record in records(run.run_dir) if isinstance(record, CheckpointSaved)] == [6, 12, 18]
+    assert [record.step for record in records(run.run_dir) if isinstance(record, CheckpointSaved)] == [6, 12]
+    assert run.run_dir.completed() is not None
     assert run.run_dir.read_error() is None
 
 

@@ -4,6 +4,7 @@ One service for the whole module: its jobs want other devices, or wait for each 
 """
 
 import hashlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from tests.conftest import drop
 from tests.servers import PostgresServer, ValkeyServer
 from tests.service import DIGITS, Service
 from tests.waiting import wait_until
+from trainer.checkpoints import load_checkpoint
+from trainer.journal import Started, read_records
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -27,11 +30,11 @@ def client(
     migrated_postgres_template: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Client]:
-    """A client of an API, with a worker that has published what it can run."""
+    """A client of an API, with a worker of twelve simulated devices that has published what it can run."""
     folder = tmp_path_factory.mktemp("service")
     valkey_session.start()
     url = postgres_session.create_database(template=migrated_postgres_template)
-    with Service(url, valkey_session.url, folder) as service:
+    with Service(url, valkey_session.url, folder, simulated_devices=12) as service:
         service.start_worker(cpu_slots=2)
         wait_until(service.catalog_is_known, timeout_s=60, what="the worker to publish its catalog")
         with ApiServer(url, folder, broker_url=valkey_session.url) as api, api.client() as client:
@@ -40,7 +43,7 @@ def client(
 
 
 def test_a_job_posted_for_two_devices_trains_and_all_it_reports_comes_back(client: Client) -> None:
-    job = client.submit(name="main", device="0,1", labels={"team": "vision"}, train=DIGITS)
+    job = client.submit(name="main", device=["cuda:10", "cuda:11"], labels={"team": "vision"}, train=DIGITS)
     assert job.warnings == ()
 
     over = client.wait(job.id, timeout_s=120)
@@ -48,7 +51,14 @@ def test_a_job_posted_for_two_devices_trains_and_all_it_reports_comes_back(clien
     assert (over.state, over.attempt) == ("succeeded", 1)
     (attempt,) = client.attempts(job.id)
     (placement,) = attempt.placements
-    assert [(device.name, device.simulated) for device in placement.devices] == [("cuda:0", True), ("cuda:1", True)]
+    assert [(device.name, device.simulated) for device in placement.devices] == [("cuda:10", True), ("cuda:11", True)]
+    started = next(read_records(Path(placement.run_dir) / "journal.jsonl"))
+    assert isinstance(started, Started)
+    assert (started.world_size, started.devices) == (2, ("cuda:10 (simulated)", "cuda:11 (simulated)"))
+    told = (Path(placement.run_dir) / "trainer.log").read_text().splitlines()
+    assert [line for line in told if "of this run" in line] == [
+        f"cuda:{number} of this run is cuda:{number} of host alpha, simulated" for number in (10, 11)
+    ]
     losses = list(client.metrics(job.id, names=["train/loss"]))
     assert [metric.step for metric in losses] == list(range(1, 47))  # 2 epochs of 23 steps, each once
     accuracy = list(client.metrics(job.id, names=["val/accuracy"]))
@@ -70,6 +80,24 @@ def test_a_new_job_resumes_from_the_checkpoint_of_another(client: Client) -> Non
     assert client.wait(second.id, timeout_s=120).state == "succeeded"
     assert client.attempts(second.id)[0].resumed_step == checkpoint.step
     assert min(metric.step for metric in client.metrics(second.id)) > checkpoint.step
+
+
+def test_a_learning_rate_that_ruins_the_loss_fails_once_with_its_step_and_spares_the_last_finite_checkpoint(
+    client: Client,
+) -> None:
+    job = client.submit(device="0", train=DIGITS | {"lr": 1e6, "save_every": 1})
+    failed = client.wait(job.id, timeout_s=120)
+    assert failed.state == "failed"
+    assert [attempt.outcome for attempt in client.attempts(job.id)] == ["failed"]
+    assert failed.failure is not None
+    assert failed.failure.cause == "non_finite_loss"
+    named = re.search(r"step (\d+)\b", failed.failure.message)
+    assert named is not None, failed.failure.message
+    checkpoints = list(client.checkpoints(job.id))
+    assert max(checkpoint.step for checkpoint in checkpoints) == int(named[1]) - 1
+    for checkpoint in checkpoints:
+        weights = load_checkpoint(Path(checkpoint.path), verify_digest=True).model
+        assert all(tensor.isfinite().all() for tensor in weights.values())
 
 
 def test_a_corrupt_checkpoint_to_resume_from_fails_at_once_and_is_named(client: Client, tmp_path: Path) -> None:
@@ -111,8 +139,8 @@ def test_a_name_that_no_host_knows_is_refused_before_anything_starts(
 
 
 def test_a_device_that_no_host_has_is_accepted_with_a_warning_and_a_reason(client: Client) -> None:
-    job = client.submit(device="0,9", train=DIGITS)
+    job = client.submit(device="0,12", train=DIGITS)
     assert job.state == "queued"
-    assert "no registered host has cuda:0 and cuda:9" in job.warnings[0]
-    assert "no registered host has cuda:0 and cuda:9" in (client.get(job.id).reason or "")
+    assert "no registered host has cuda:0 and cuda:12" in job.warnings[0]
+    assert "no registered host has cuda:0 and cuda:12" in (client.get(job.id).reason or "")
     assert client.cancel(job.id).state == "cancelled"
