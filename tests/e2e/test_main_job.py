@@ -54,6 +54,7 @@ def test_a_job_posted_for_two_devices_trains_and_all_it_reports_comes_back(clien
     assert [(device.name, device.simulated) for device in placement.devices] == [("cuda:10", True), ("cuda:11", True)]
     started = next(read_records(Path(placement.run_dir) / "journal.jsonl"))
     assert isinstance(started, Started)
+    assert (started.batch, started.batch_per_rank) == (64, 32)  # of those it was given, not of all that the host has
     assert (started.world_size, started.devices) == (2, ("cuda:10 (simulated)", "cuda:11 (simulated)"))
     told = (Path(placement.run_dir) / "trainer.log").read_text().splitlines()
     assert [line for line in told if "of this run" in line] == [

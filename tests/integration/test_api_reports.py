@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,10 @@ from jobs.states import Outcome
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
 from tests.api_server import ApiServer
 from tests.integration.running_job import RunningJob, start_job
+from trainer.journal import JournalWriter, Metrics
+from trainer.reporting import metric_fields
+from trainer.run_dir import RunDir
+from worker.shipping import Shipper
 
 AT = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 
@@ -43,6 +48,29 @@ def test_values_that_are_not_finite_are_null_with_their_kind_in_strict_json(api:
     items = json.loads(answer.text, parse_constant=refuse)["items"]
     assert [(item["step"], item["value"], item["kind"]) for item in items] == values
     assert items[0]["at"] == "2026-03-01T12:30:00Z"
+
+
+def test_what_a_run_measures_goes_from_its_journal_to_the_answer_with_every_gap(
+    api: ApiServer, run: RunningJob, tmp_path: Path
+) -> None:
+    measured = [0.25, float("nan"), float("inf"), float("-inf"), 1 / 3]
+    journal = JournalWriter(RunDir(tmp_path).journal)
+    for step, value in enumerate(measured, start=1):
+        journal.append(Metrics, step=step, epoch=1, **metric_fields({"точность": value, "val/🎯": -value}))
+    journal.close()
+    run.placement.run_dir = str(tmp_path)
+    Shipper(api.database, run.placement).ship(final=True)
+
+    with api.client() as client:
+        by_client = list(client.metrics(run.job_id, names=["точность"], from_step=2))
+    gaps = [(None, "nan"), (None, "inf"), (None, "-inf")]
+    assert [(metric.value, metric.kind) for metric in by_client] == [*gaps, (1 / 3, None)]
+    found = get(api, f"/jobs/{run.job_id}/metrics", name="val/🎯")["items"]
+    assert [(item["value"], item["kind"]) for item in found] == [
+        (-0.25, None),
+        *[(None, kind) for kind in ("nan", "-inf", "inf")],
+        (-1 / 3, None),
+    ]
 
 
 def test_metrics_are_found_by_name_and_from_a_step_on(api: ApiServer, run: RunningJob) -> None:
