@@ -39,8 +39,17 @@ def connect(environment: RankEnvironment, config: RunConfig) -> "Store | None":
         torchruns, _, _ = next(rendezvous("env://", environment.rank, environment.world_size, timeout=timeout))
         torchruns.set_timeout(timeout)
         store = dist.PrefixStore(f"rankzero/{next(_runs)}", torchruns)  # type: ignore[attr-defined]  # as TCPStore is
-    call_roll(store, environment, config)
+    call_roll(store, environment, config, objection=_objection(environment, config))
     return store
+
+
+def _objection(environment: RankEnvironment, config: RunConfig) -> str:
+    """Say that this rank's device is missing, before the others wait for it."""
+    try:
+        local_device(config.devices[environment.local_rank], simulated=config.simulated)
+    except DeviceError as error:
+        return str(error)
+    return ""
 
 
 def _meet(environment: RankEnvironment, inherited: str, timeout: timedelta) -> "Store":

@@ -32,27 +32,29 @@ class PeersMissingError(TrainingError):
     cause = Cause.COMMUNICATION
 
 
-def call_roll(store: "Store", environment: RankEnvironment, config: RunConfig) -> None:
+def call_roll(store: "Store", environment: RankEnvironment, config: RunConfig, *, objection: str = "") -> None:
     """Return once all ranks of the run are there and run the same.
 
     Without it, a node that was started with another train.yaml would train along, each step the mean of two different
-    runs; and one with another number of ranks would have all of them wait for peers that never come.
+    runs; and one with another number of ranks, or that lacks a device, would have all the others wait for peers that
+    never come. `objection` says why this rank cannot take part, if so.
 
-    Raises ConfigError, on every rank, that names what differs, and PeersMissingError after the configured `timeout_s`.
+    Raises ConfigError, on every rank, that names what is wrong, and PeersMissingError after the configured `timeout_s`.
     """
     ours = _card(config)
     if environment.rank == 0:
         store.set(_RUN, json.dumps(ours))
     theirs = ours if environment.rank == 0 else json.loads(store.get(_RUN))
-    refusal = _difference(ours, theirs) or _double(store, environment)
+    refusal = objection or _difference(ours, theirs) or _double(store, environment)
     if refusal:
         store.set(_REFUSAL, f"node {environment.node_rank} takes no part: {refusal}")
+    if refusal and environment.rank > 0:
         raise ConfigError(refusal)
     store.add(_PRESENT, 1)
     verdict = _decide(store, environment, config) if environment.rank == 0 else store.get(_VERDICT).decode()
     if verdict:
         _let_it_be_read(store, environment)
-        raise ConfigError(verdict)
+        raise ConfigError(refusal or verdict)
 
 
 def _card(config: RunConfig) -> dict[str, Any]:
@@ -91,11 +93,10 @@ def _double(store: "Store", environment: RankEnvironment) -> str:
 def _decide(store: "Store", environment: RankEnvironment, config: RunConfig) -> str:
     """Wait for all, and tell all whether the run begins: as rank 0."""
     deadline = time.monotonic() + config.train.timeout_s
-    while (present := store.add(_PRESENT, 0)) < environment.world_size:
-        if store.check([_REFUSAL]):
-            verdict = store.get(_REFUSAL).decode()
-            store.set(_VERDICT, verdict)
-            return verdict
+    while not store.check([_REFUSAL]):
+        if (present := store.add(_PRESENT, 0)) >= environment.world_size:
+            store.set(_VERDICT, "")
+            return ""
         if time.monotonic() > deadline:
             raise PeersMissingError(
                 f"only {present} of {environment.world_size} ranks have come within {config.train.timeout_s:g} s "
@@ -103,8 +104,9 @@ def _decide(store: "Store", environment: RankEnvironment, config: RunConfig) -> 
                 f"{environment.master_port} of node 0?"
             )
         time.sleep(_POLL_S)
-    store.set(_VERDICT, "")
-    return ""
+    verdict = store.get(_REFUSAL).decode()
+    store.set(_VERDICT, verdict)
+    return verdict
 
 
 def _let_it_be_read(store: "Store", environment: RankEnvironment) -> None:

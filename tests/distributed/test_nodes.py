@@ -24,9 +24,11 @@ from tests.distributed.runs import (
 )
 from tests.distributed.test_launch_paths import start, write_train_file
 from tests.ports import PortClaim
+from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport
-from trainer.errors import Cause
+from trainer.errors import Cause, CheckpointError
 from trainer.journal import Started
+from trainer.resuming import Resume
 from trainer.run_dir import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, RunDir
 
 LONG: dict[str, Any] = {"epochs": 50, "batch": 8}
@@ -138,6 +140,13 @@ def test_torchrun_starts_the_ranks_of_two_nodes(tmp_path: Path, images: Path, po
     assert started.world_size == 2
     assert run_dir.completed() is not None
     assert not (tmp_path / "node-1").exists()  # rank 0 alone makes the run directory, and tells the others
+
+
+def test_a_node_without_the_checkpoint_to_continue_from_says_where_checkpoints_have_to_lie(tmp_path: Path) -> None:
+    rank = RankEnvironment(rank=2, local_rank=0, world_size=4, local_world_size=2, node_rank=1)
+    with pytest.raises(CheckpointError, match="file system that all of them share") as refused:
+        Resume.read(tmp_path / "step-00000004.pt", rank)
+    assert str(tmp_path / "step-00000004.pt") in str(refused.value)
 
 
 def _run_together(commands: list[list[str]], *, folder: Path) -> None:

@@ -39,7 +39,7 @@ def rank(number: int, *, nnodes: int = 2, node_rank: int | None = None, devices:
     return environment, config
 
 
-def words(*ranks: Rank) -> list[str]:
+def words(*ranks: Rank, objections: dict[int, str] | None = None) -> list[str]:
     """What each rank is told, in a real store that rank 0 serves: nothing where the run begins."""
     server = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=20))
 
@@ -49,7 +49,7 @@ def words(*ranks: Rank) -> list[str]:
         if environment.rank > 0:
             store = TCPStore("127.0.0.1", server.port, wait_for_workers=False, timeout=timedelta(seconds=20))
         try:
-            call_roll(store, environment, config)
+            call_roll(store, environment, config, objection=(objections or {}).get(environment.rank, ""))
         except ConfigError as error:
             return str(error)
         return ""
@@ -82,6 +82,14 @@ def test_a_rank_of_another_run_is_refused_and_all_are_told_why(other: Callable[[
 def test_a_node_with_another_number_of_devices_is_refused_though_its_ranks_never_add_up() -> None:
     answers = words(rank(0, devices=2), rank(1, devices=2), rank(1, devices=1))
     assert all("nproc_per_node is 1 here, and 2 on node 0" in answer for answer in answers)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_rank_that_lacks_its_device_is_not_waited_for(number: int) -> None:
+    missing = "device: 'cuda:7' is not on this host"
+    answers = words(rank(0), rank(1), objections={number: missing})
+    assert answers[number] == missing
+    assert answers[1 - number] == f"node {number} takes no part: {missing}"
 
 
 def test_two_nodes_of_one_node_rank_are_refused() -> None:
