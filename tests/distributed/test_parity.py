@@ -10,6 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
+import torch
 import yaml
 
 from tests.children import start_child
@@ -29,14 +30,14 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Proof:
     """A running `python -m trainer parity`, whose temporary folders are below `folder`."""
 
-    def __init__(self, folder: Path, *arguments: str, **fields: Any) -> None:
+    def __init__(self, folder: Path, *arguments: str, device: str = "cpu", **fields: Any) -> None:
         self.temporary = folder / "tmp"
         self.temporary.mkdir(parents=True)
         self.log = folder / "log"
         file = folder / "train.yaml"
         file.write_text(yaml.safe_dump({name: value for name, value in fields.items() if value is not None}))
         self.process = start_child(
-            [sys.executable, "-m", "trainer", "parity", str(file), "--device", "cpu", *arguments],
+            [sys.executable, "-m", "trainer", "parity", str(file), "--device", device, *arguments],
             log=self.log,
             folder=folder,
             environment=os.environ | {"OMP_NUM_THREADS": "1", "TMPDIR": str(self.temporary)},
@@ -87,6 +88,15 @@ def test_a_model_without_batchnorm_trains_the_same_in_float32_too(tmp_path: Path
     output = Proof(tmp_path, "--world-sizes", "1,2,4", "--steps", "4", "--float32", **fields).end(0)
 
     assert "1 rank: 4 steps, in float32" in output
+    assert max(figures(output, "weights and buffers")) <= 1e-5
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_a_model_with_batchnorm_trains_the_same_on_one_gpu_and_on_two(tmp_path: Path, images: Path) -> None:
+    fields = HARD | {"data": str(images), "model": "resnet18", "dropout": None}
+    output = Proof(tmp_path, "--world-sizes", "1,2", "--steps", "4", device="0,1", **fields).end(0)
+
     assert max(figures(output, "weights and buffers")) <= 1e-5
 
 
