@@ -11,7 +11,8 @@ class WeightAverage:
     """
 
     def __init__(self, model: nn.Module, *, decay: float) -> None:
-        self._average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay), use_buffers=True)
+        average = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]  # torch's own is untyped
+        self._average = AveragedModel(model, multi_avg_fn=average, use_buffers=True)
 
     @property
     def model(self) -> nn.Module:
