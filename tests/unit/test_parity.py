@@ -11,6 +11,7 @@ import torch
 from torchvision.models import get_model
 
 from tests.distributed.runs import TINY, draw_images
+from trainer.checkpoints import Checkpoint
 from trainer.config import TrainConfig
 from trainer.double_precision import in_double
 from trainer.errors import ConfigError, DataError, DeviceError, RunInterruptedError
@@ -68,6 +69,40 @@ def test_data_that_are_not_there_are_told_before_anything_is_launched() -> None:
 def test_a_device_without_float64_is_refused_unless_float32_is_asked_for() -> None:
     with pytest.raises(DeviceError, match=r'"mps" has no float64.*"cpu"'):
         prove((1, 1), device="mps")
+
+
+def test_a_proof_from_a_checkpoint_takes_its_steps_beyond_it(tmp_path: Path) -> None:
+    images = draw_images(tmp_path / "images", train=4, val=2)
+    fields = TINY | {"data": str(images), "device": "cpu", "batch": 2, "resume": str(tmp_path / "step.pt")}
+    file = TrainFile.of(fields)
+    recipe = recipe_named(file.train.recipe)
+    checkpoint = Checkpoint(
+        model=recipe.build_model(file.train, recipe.build_data(file.train)).state_dict(),
+        unaveraged=None,
+        optimizer={},
+        epoch=20,
+        step_in_epoch=0,
+        step=40,
+        steps_per_epoch=2,
+        seed=0,
+        world_size=1,
+        config={},
+        class_names=(),
+        samples="",
+        values={},
+        metric=None,
+    )
+    torch.save(vars(checkpoint), tmp_path / "step.pt")
+    launched = []
+
+    def look(run_dir: RunDir) -> NoReturn:
+        launched.append(run_dir.read_config())
+        raise RunInterruptedError("seen enough")
+
+    with pytest.raises(RunInterruptedError):
+        parity(file, (2, 1), steps=3, tolerance=1e-5, run=look)
+
+    assert [(config.max_steps, config.devices) for config in launched] == [(43, ("cpu", "cpu"))]
 
 
 def sentences(*, double: bool = True, devices: tuple[str, ...] = ("cpu",), **options: Any) -> str:
