@@ -62,7 +62,7 @@ def error_of(run: Run, *, status: int = EXIT_FAILED) -> ErrorReport:
 def test_two_nodes_stopped_at_one_and_continued_train_what_one_rank_does(
     tmp_path: Path, images: Path, port: int
 ) -> None:
-    options: dict[str, Any] = {"epochs": 4, "batch": 8, "log_every": 1}
+    options: dict[str, Any] = {"epochs": 4, "batch": 4, "log_every": 1}
     run_dirs = [prepare_node(tmp_path, node_rank, port, data=images, **options) for node_rank in (0, 1)]
     with _squatted(29500):  # torch's own default port
         first, second = map(Run, run_dirs)
