@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -37,10 +37,11 @@ class Difference:
     largest: float = 0.0
     """The largest absolute difference."""
     where: str = ""
-    """The tensor, or the step, that is furthest off."""
+    """The tensor, or the step, that has it."""
     relative: float = 0.0
     """The largest one as it is held against the tolerance: absolute up to a magnitude of 1, relative beyond. Variances
     that BatchNorm keeps may be large, and a float32 of 100 is itself known to 4e-6 only."""
+    relative_where: str = ""
 
 
 @dataclass(frozen=True)
@@ -264,13 +265,10 @@ def _largest(pairs: Iterable[tuple[str, torch.Tensor, torch.Tensor]]) -> Differe
         if one.numel() == 0:
             continue
         apart = (one.double() - two.double()).abs()
-        relative = (apart / one.double().abs().clamp(min=1)).max().item()
-        largest = apart.max().item()
-        found = Difference(
-            largest=max(found.largest, largest),
-            relative=max(found.relative, relative),
-            where=where if relative > found.relative else found.where,
-        )
+        if (largest := apart.max().item()) > found.largest:
+            found = replace(found, largest=largest, where=where)
+        if (relative := (apart / one.double().abs().clamp(min=1)).max().item()) > found.relative:
+            found = replace(found, relative=relative, relative_where=where)
     return found
 
 

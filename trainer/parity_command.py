@@ -16,7 +16,7 @@ from trainer.terminal import say
 from trainer.train_file import TrainFile
 
 if TYPE_CHECKING:
-    from trainer.parity import ParityResult
+    from trainer.parity import Difference, ParityResult
 
 _STEPS = 20
 _TOLERANCE = 1e-5
@@ -82,11 +82,10 @@ def _steps(result: "ParityResult", asked: int) -> str:
 
 
 def _lines(result: "ParityResult", first: "ParityResult", tolerance: float) -> list[str]:
-    weights, losses = result.weights, result.losses
     lines = [
         f"{_ranks(result.world_size)}: {'the same' if result.agrees else 'NOT the same'}",
-        f"  weights and buffers at most {weights.largest:.1e} apart{_at(weights.where)}",
-        f"  losses at most {losses.largest:.1e} apart{_at(losses.where)}",
+        f"  weights and buffers at most {_apart(result.weights)}",
+        f"  losses at most {_apart(result.losses)}",
     ]
     if result.steps != first.steps:
         lines.append(f"  {result.steps} steps, not {first.steps}")
@@ -97,6 +96,13 @@ def _lines(result: "ParityResult", first: "ParityResult", tolerance: float) -> l
 
 def _ranks(world_size: int) -> str:
     return f"{world_size} ranks" if world_size > 1 else "1 rank"
+
+
+def _apart(difference: "Difference") -> str:
+    text = f"{difference.largest:.1e} apart{_at(difference.where)}"
+    if difference.relative == difference.largest:
+        return text
+    return f"{text}, {difference.relative:.1e} relative to its size{_at(difference.relative_where)}"
 
 
 def _at(where: str) -> str:
