@@ -72,7 +72,7 @@ def new_run_dir(output: Path | None) -> Path:
 
 def _status_of(words: Sequence[str]) -> int:
     if words and words[0] == "parity":
-        return run_parity(words[1:], run_in)
+        return run_parity(words[1:])
     return _run(_parser().parse_args(words))
 
 

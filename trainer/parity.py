@@ -12,6 +12,7 @@ from torch import nn
 
 from trainer.caller import Call, pack, write_call
 from trainer.checkpoints import Checkpoint, load_checkpoint
+from trainer.command import run_in
 from trainer.config import AUTO_BATCH, TrainConfig
 from trainer.double_precision import in_double
 from trainer.error_report import ErrorReport
@@ -83,7 +84,7 @@ def parity(
     steps: int,
     tolerance: float,
     double: bool = True,
-    run: Callable[[RunDir], Outcome],
+    run: Callable[[RunDir], Outcome] = run_in,
 ) -> tuple[ParityResult, ...]:
     """Train `steps` optimizer steps of a train.yaml on each number of ranks, and compare each run with the first.
 
@@ -91,8 +92,7 @@ def parity(
     and without `amp`: in float32 a deep model multiplies what the order of a sum changes in the last digit by ten and
     more at every step, on one rank as on several, so that a difference after twenty says nothing about the ranks.
 
-    `run` launches a prepared run directory (`trainer.command.run_in` does, and shows it). The directories are temporary
-    and gone at the end.
+    `run` launches a prepared run directory. The directories are temporary and gone at the end.
 
     Raises:
         ConfigError: before anything is trained, for what cannot be run.

@@ -3,15 +3,14 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.environment import is_rank
 from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
 from trainer.interrupting import interruptible
-from trainer.outcome import Outcome
-from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, RunDir
+from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from trainer.terminal import say
 from trainer.train_file import TrainFile
 
@@ -22,17 +21,17 @@ _STEPS = 20
 _TOLERANCE = 1e-5
 
 
-def run_parity(arguments: Sequence[str], run: Callable[[RunDir], Outcome]) -> int:
+def run_parity(arguments: Sequence[str]) -> int:
     """Run the command line that follows the word `parity`; return 0 where all agree, 1 where they do not.
 
-    `run` launches a prepared run directory. Raises ConfigError or DataError for what cannot be run (exit status 2).
+    Raises ConfigError or DataError for what cannot be run (exit status 2).
     """
     options = _parser().parse_args(arguments)
     if is_rank(os.environ):
         raise ConfigError("parity: it starts its own ranks; run it without torchrun")
     try:
         with interruptible():
-            return _prove(options, run)
+            return _prove(options)
     except RunInterruptedError as error:
         say(f"interrupted: {error}")
         return EXIT_INTERRUPTED
@@ -41,13 +40,13 @@ def run_parity(arguments: Sequence[str], run: Callable[[RunDir], Outcome]) -> in
         return {Cause.CONFIG: EXIT_USAGE, Cause.DISK_FULL: EXIT_DISK_FULL}.get(error.cause, EXIT_FAILED)
 
 
-def _prove(options: argparse.Namespace, run: Callable[[RunDir], Outcome]) -> int:
+def _prove(options: argparse.Namespace) -> int:
     from trainer.parity import parity, reasons  # imports torch
 
     file = TrainFile.read(options.file, device=options.device)
     world_sizes: tuple[int, ...] = options.world_sizes
     double = not options.float32
-    results = parity(file, world_sizes, steps=options.steps, tolerance=options.tolerance, double=double, run=run)
+    results = parity(file, world_sizes, steps=options.steps, tolerance=options.tolerance, double=double)
     sys.stdout.write(_report(results, reasons(file, double=double), options))
     sys.stdout.flush()
     return 0 if all(result.agrees for result in results) else EXIT_FAILED
