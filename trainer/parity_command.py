@@ -83,8 +83,8 @@ def _steps(result: "ParityResult", asked: int) -> str:
 def _lines(result: "ParityResult", first: "ParityResult", tolerance: float) -> list[str]:
     lines = [
         f"{_ranks(result.world_size)}: {'the same' if result.agrees else 'NOT the same'}",
-        f"  weights and buffers at most {_apart(result.weights)}",
-        f"  losses at most {_apart(result.losses)}",
+        f"  weights and buffers at most {_apart(result.weights, tolerance)}",
+        f"  losses at most {_apart(result.losses, tolerance)}",
     ]
     if result.steps != first.steps:
         lines.append(f"  {result.steps} steps, not {first.steps}")
@@ -97,9 +97,9 @@ def _ranks(world_size: int) -> str:
     return f"{world_size} ranks" if world_size > 1 else "1 rank"
 
 
-def _apart(difference: "Difference") -> str:
+def _apart(difference: "Difference", tolerance: float) -> str:
     text = f"{difference.largest:.1e} apart{_at(difference.where)}"
-    if difference.relative == difference.largest:
+    if difference.largest <= tolerance or difference.relative == difference.largest:
         return text
     return f"{text}, {difference.relative:.1e} relative to its size{_at(difference.relative_where)}"
 
