@@ -66,7 +66,7 @@ class TrainConfig(BaseModel):
     `horizontal_flip`. What becomes of an image depends on seed, epoch and image, not on the device list."""
     dropout: float | None = Field(default=None, ge=0, lt=1)
     """Probability of every dropout layer of the model; left out, each model's own. Dropout draws differ from rank to
-    rank: with 0, runs on different device lists agree to rounding."""
+    rank: with 0, which also turns stochastic depth off, runs on different device lists agree to rounding."""
     val_fraction: float = Field(default=0.1, gt=0, lt=1)
     """Share of the images kept for validation where an image folder has no `train` and `val` folders of its own."""
     seed: int = Field(default=0, ge=0, le=2**31 - 1)

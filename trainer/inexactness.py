@@ -42,26 +42,20 @@ def _batchnorm(config: TrainConfig, recipe: Recipe, model: nn.Module) -> tuple[s
 
 
 def _dropout(model: nn.Module) -> tuple[str, ...]:
-    sentences = []
-    dropout = [
-        (name, layer.p) for name, layer in model.named_modules() if isinstance(layer, _DropoutNd) and layer.p > 0
+    layers = model.named_modules
+    drops = [
+        ("dropout", [name for name, layer in layers() if isinstance(layer, _DropoutNd) and layer.p > 0]),
+        (
+            "dropout of attention weights",
+            [name for name, layer in layers() if isinstance(layer, nn.MultiheadAttention) and layer.dropout > 0],
+        ),
+        ("stochastic depth", [name for name, layer in layers() if isinstance(layer, StochasticDepth) and layer.p > 0]),
     ]
-    if dropout:
-        name, probability = dropout[0]
-        sentences.append(
-            f"dropout (first: {name}, p = {probability:g}): its draws differ from rank to rank; dropout: 0 turns it off"
-        )
-    attention = [
-        name for name, layer in model.named_modules() if isinstance(layer, nn.MultiheadAttention) and layer.dropout > 0
-    ]
-    depth = [name for name, layer in model.named_modules() if isinstance(layer, StochasticDepth) and layer.p > 0]
-    for what, names in (("dropout of attention weights", attention), ("stochastic depth", depth)):
-        if names:
-            sentences.append(
-                f"{what} (first: {names[0]}): the model's own, its draws differ from rank to rank, and no option "
-                "turns it off"
-            )
-    return tuple(sentences)
+    return tuple(
+        f"{what} (first: {names[0]}): its draws differ from rank to rank; dropout: 0 turns it off"
+        for what, names in drops
+        if names
+    )
 
 
 def _precision(config: TrainConfig, devices: Sequence[str]) -> tuple[str, ...]:

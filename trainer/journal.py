@@ -41,6 +41,7 @@ class Started(_Record):
     epochs: int
     steps_per_epoch: int
     total_steps: int
+    """Optimizer steps that the run ends after."""
     parameters: int
     """Number of trainable parameters."""
     resumed_step: int | None = None

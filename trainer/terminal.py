@@ -90,9 +90,8 @@ class RunDisplay:
             case Started():
                 self._epochs = record.epochs
                 devices = ", ".join(record.devices)
-                self._console.print(
-                    f"{record.world_size} ranks on {devices}; {record.total_steps} steps", highlight=False
-                )
+                ranks = "1 rank" if record.world_size == 1 else f"{record.world_size} ranks"
+                self._console.print(f"{ranks} on {devices}; {record.total_steps} steps", highlight=False)
                 self._progress.update(self._task, description="training", total=record.total_steps)
             case Metrics():
                 shown = {name.removeprefix("train/"): value for name, value in record.values.items()}

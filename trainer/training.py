@@ -127,7 +127,7 @@ class Training:
             accumulate=self.parts.sampler.accumulate,
             epochs=self.config.epochs,
             steps_per_epoch=self.steps_per_epoch,
-            total_steps=self.total_steps,
+            total_steps=min(self.total_steps, self.run_config.max_steps or self.total_steps),
             parameters=sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
             resumed_step=self.step if self.resume else None,
         )

@@ -7,6 +7,7 @@ import torch
 import torchvision.models
 from torch import nn
 from torch.nn import functional
+from torchvision.ops import StochasticDepth
 from torchvision.transforms import v2
 
 from trainer.config import TrainConfig
@@ -141,6 +142,12 @@ def _set_dropout(model: nn.Module, config: TrainConfig) -> None:
         raise ConfigError(f"dropout: {config.model} has no dropout layer; leave dropout out")
     for layer in layers:
         layer.p = probability
+    if probability == 0:  # whatever else drops at random is off as well
+        for module in model.modules():
+            if isinstance(module, StochasticDepth):
+                module.p = 0.0
+            elif isinstance(module, nn.MultiheadAttention):
+                module.dropout = 0.0
 
 
 def _refuse_image_size(model: nn.Module, config: TrainConfig) -> None:
