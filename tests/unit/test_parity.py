@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 import torch
+from torch.utils.data import TensorDataset
 from torchvision.models import get_model
 
 from tests.distributed.runs import TINY, draw_images
@@ -18,6 +19,7 @@ from trainer.errors import ConfigError, DataError, DeviceError, RunInterruptedEr
 from trainer.inexactness import inexactness
 from trainer.interrupting import interruptible
 from trainer.parity import parity
+from trainer.recipes.recipe import TaskData
 from trainer.recipes.registry import recipe_named
 from trainer.run_dir import RunDir
 from trainer.train_file import TrainFile
@@ -122,7 +124,15 @@ def test_what_cannot_be_exact_is_named_with_its_layer_and_the_way_out() -> None:
     assert 'strategy "ddp"' in sentences(model="resnet18", strategy="dp")
     assert "dropout (first: classifier.0)" in sentences(model="squeezenet1_1")
     assert "stochastic depth (first: features.1.1.stochastic_depth)" in sentences(model="convnext_tiny")
-    assert sentences(model="convnext_tiny", dropout=0) == ""
+
+
+@pytest.mark.parametrize("name", ["convnext_tiny", "efficientnet_b0", "squeezenet1_1", "swin_t"])
+def test_no_dropout_leaves_nothing_that_drops_at_random(name: str) -> None:
+    recipe = recipe_named("classification")
+    config = TrainConfig(model=name, data="digits", dropout=0)
+    empty = TensorDataset(torch.empty(0))
+    model = recipe.build_model(config, TaskData(train=empty, val=empty, samples="", class_names=("a", "b")))
+    assert inexactness(config, recipe=recipe, model=model, devices=("cpu",), double=True) == ()
 
 
 def test_rounding_is_a_reason_in_float32_only() -> None:
