@@ -19,7 +19,9 @@ from trainer.reporting import Journal, warn
 from trainer.run_dir import RunDir
 
 FORMAT = 3
-"""Changes when an older file can no longer be read."""
+"""Changes with the fields of a checkpoint."""
+_BEFORE_AVERAGES = 2
+"""The format that knows no `unaveraged`; otherwise it is the same."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,10 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
         raise CheckpointError(
             f"{path}: not a readable checkpoint ({type(error).__name__}: {reason[0] if reason else ''})"
         ) from error
-    if not isinstance(payload, dict) or payload.get("format") != FORMAT:
+    if not isinstance(payload, dict) or payload.get("format") not in (FORMAT, _BEFORE_AVERAGES):
         raise CheckpointError(f"{path}: not a checkpoint of this program, or of another release of it")
+    if payload["format"] == _BEFORE_AVERAGES:
+        payload |= {"unaveraged": None, "format": FORMAT}
     missing = {entry.name for entry in fields(Checkpoint)} ^ payload.keys()
     if missing:
         raise CheckpointError(f"{path}: the checkpoint lacks or has too much of {', '.join(sorted(missing))}")

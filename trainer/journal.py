@@ -32,8 +32,8 @@ class Started(_Record):
     kind: Literal["started"] = "started"
     world_size: int
     devices: tuple[str, ...]
-    batch: int
-    """Samples of each full global batch."""
+    batch: int | None = None
+    """Samples of each full global batch; null in journals from before it was told."""
     batch_per_rank: int
     """Samples of each full global batch that one rank takes."""
     accumulate: int = 1

@@ -54,12 +54,15 @@ class Resume:
         nothing on samples that were trained on. What the data is called does not matter: it may have moved.
         """
         checkpoint, ours = self.checkpoint, config.model_dump(mode="json")
+        # An option that an earlier release did not know had no effect, which is what each one's default stands for.
+        options = TrainConfig.model_fields.items()
+        theirs = {name: option.default for name, option in options if not option.is_required()} | checkpoint.config
         for name in ("recipe", "model", "optimizer", "batch", "nbs", "seed", "ema"):
-            self._refuse(name, checkpoint.config.get(name), ours[name])
+            self._refuse(name, theirs.get(name), ours[name])
         if (checkpoint.class_names, checkpoint.samples) != (data.class_names, data.samples):
             # What the user set comes first: it says more than a count, and a count more than a digest.
             for name in ("val_fraction", "data"):
-                self._refuse(name, checkpoint.config.get(name), ours[name], because="which has other samples")
+                self._refuse(name, theirs.get(name), ours[name], because="which has other samples")
             self._refuse("classes", _listed(checkpoint.class_names), _listed(data.class_names))
             self._refuse("samples", checkpoint.samples, data.samples)
         self._refuse("steps per epoch", checkpoint.steps_per_epoch, steps_per_epoch)

@@ -240,3 +240,13 @@ def test_every_field_of_a_checkpoint_survives_a_file(run_dir: RunDir, folder: Ch
         if entry.name not in ("model", "best_file", "best_metric")
     ]
     assert [getattr(read, name) for name in same] == [getattr(written, name) for name in same]
+
+
+def test_a_checkpoint_from_before_there_were_averages_is_read(run_dir: RunDir, folder: CheckpointFolder) -> None:
+    folder.save(checkpoint(1, metric=0.25))
+    path = run_dir.checkpoints / "step-00000001.pt"
+    payload = torch.load(path, weights_only=True)
+    del payload["unaveraged"]
+    torch.save(payload | {"format": 2}, path)
+    read = load_checkpoint(path)
+    assert (read.step, read.metric, read.unaveraged, read.format) == (1, 0.25, None, 3)

@@ -1,0 +1,39 @@
+"""What a run may continue from: an earlier point of itself, also one that an earlier release wrote."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch.utils.data import TensorDataset
+
+from tests.unit.test_checkpoints import checkpoint
+from trainer.config import TrainConfig
+from trainer.errors import CheckpointError
+from trainer.recipes.recipe import TaskData
+from trainer.resuming import Resume
+
+DATA = TaskData(TensorDataset(), TensorDataset(), samples="2 train, 1 val", class_names=("a", "b"))
+STEP_2_OPTIONS = {"nbs", "ema", "sync_bn", "strategy", "augment", "dropout"}
+
+
+def config(**changes: Any) -> TrainConfig:
+    return TrainConfig(model="resnet18", data="digits", **changes)
+
+
+@pytest.fixture
+def old() -> Resume:
+    """A checkpoint whose config has none of the options that came later."""
+    known = config().model_dump(mode="json", exclude=STEP_2_OPTIONS)
+    return Resume(Path("step-00000001.pt"), checkpoint(1, config=known))
+
+
+def test_an_option_that_a_checkpoint_does_not_know_was_at_its_default(old: Resume) -> None:
+    old.refuse_other_run(config(nbs=None, ema=None), DATA, steps_per_epoch=100)
+
+
+@pytest.mark.parametrize(("changes", "named"), [({"nbs": 128}, "nbs=None"), ({"ema": 0.9}, "ema=None")])
+def test_an_option_that_a_checkpoint_does_not_know_cannot_be_turned_on_half_way(
+    old: Resume, changes: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(CheckpointError, match=f"made with {named}"):
+        old.refuse_other_run(config(**changes), DATA, steps_per_epoch=100)
