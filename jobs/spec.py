@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from trainer.config import AUTO_BATCH, TrainConfig
-from trainer.devices import check_strategy, parse_device, per_rank_batch, rank_count, rank_devices
+from trainer.devices import check_nominal_batch, check_strategy, parse_device, per_rank_batch, rank_count, rank_devices
 from trainer.errors import ConfigError, DeviceError
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
@@ -89,7 +89,9 @@ class JobSpec(_Frozen):
             if devices is not None:
                 _check("train.strategy", lambda: check_strategy(train.strategy, devices))
                 among = "devices" if train.strategy == "dp" else "ranks"
-                if train.batch != AUTO_BATCH:
+                if train.batch == AUTO_BATCH:
+                    _check("train.nbs", lambda: check_nominal_batch(train.nbs, len(devices), among=among))
+                else:
                     _check("train.batch", lambda: per_rank_batch(train.batch, len(devices), among=among))
         return train
 

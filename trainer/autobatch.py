@@ -14,6 +14,7 @@ from torch.utils.data import Dataset, default_collate
 
 from trainer.config import TrainConfig
 from trainer.data.loading import on_device
+from trainer.devices import check_nominal_batch
 from trainer.errors import Cause, DeviceMemoryError
 from trainer.faults import cause_of
 from trainer.optimization import build_optimizer, set_learning_rate
@@ -47,10 +48,12 @@ def resolve_batch(
     which would wait for the other ranks. `split_among`: devices that each rank's batch is split among by strategy `dp`.
 
     It is a multiple of the number of devices, at most `nbs` rounded down to one, and no more than puts the whole
-    training set into one batch; one sample for each device at least. Raises DeviceMemoryError where that does not fit.
+    training set into one batch; one sample for each device at least. Raises DeviceMemoryError where that does not fit,
+    and ConfigError where `nbs` has fewer.
     """
     assert isinstance(train_data, Sized)
     devices = group.world_size * split_among
+    check_nominal_batch(config.nbs, devices, among="devices" if split_among > 1 else "ranks")
     at_most = min(-(-len(train_data) // devices), _LARGEST // devices)
     if config.nbs is not None:
         at_most = min(at_most, config.nbs // devices)

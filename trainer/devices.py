@@ -113,6 +113,30 @@ def per_rank_batch(batch: int, world_size: int, *, among: str = "ranks") -> int:
     raise DeviceError(f"batch: {batch} samples do not divide among {world_size} {among}; the nearest that do: {offer}")
 
 
+def check_nominal_batch(nbs: int | None, world_size: int, *, among: str = "ranks") -> None:
+    """Raise ConfigError where `nbs`, as the largest batch that may be found, has no sample for each of the takers."""
+    if nbs is not None and nbs < world_size:
+        raise ConfigError(
+            f"nbs: with batch -1 it is the largest batch, and {nbs} {'sample' if nbs == 1 else 'samples'} do not go "
+            f"round {world_size} {among}; the least for them is {world_size}"
+        )
+
+
+def continued_batch(batch: int, world_size: int, *, among: str = "ranks") -> int:
+    """Return the global batch that a continued run has from its checkpoint, which no other can replace.
+
+    Raises DeviceError, offering the nearest numbers of takers that do divide it, where `world_size` does not.
+    """
+    if batch % world_size == 0:
+        return batch
+    fitting = [count for count in range(1, batch + 1) if batch % count == 0]
+    offers = [*[count for count in fitting if count < world_size][-1:], *[n for n in fitting if n > world_size][:1]]
+    raise DeviceError(
+        f"batch: -1 continues with the checkpoint's {batch} samples, which do not divide among {world_size} {among}; "
+        f"continue on {' or '.join(map(str, offers))}, or begin anew without the checkpoint"
+    )
+
+
 def _index_of(token: object, *, in_list: bool, whole: object) -> int:
     if isinstance(token, bool):
         raise DeviceError(f"device: {_shown(token)} is a truth value, not a device; {_WAYS}")

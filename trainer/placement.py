@@ -1,7 +1,7 @@
 """Whether a placement can run what it is given: nodes, strategy and batch against its devices. Never imports torch."""
 
 from trainer.config import AUTO_BATCH
-from trainer.devices import check_strategy, per_rank_batch
+from trainer.devices import check_nominal_batch, check_strategy, per_rank_batch
 from trainer.errors import ConfigError
 from trainer.run_dir import RunConfig
 
@@ -11,9 +11,12 @@ def check_placement(config: RunConfig) -> None:
     _check_nodes(config)
     train = config.train
     check_strategy(train.strategy, config.devices, nnodes=config.nnodes)
-    if train.batch != AUTO_BATCH:
-        shares = config.nnodes * len(config.devices)
-        per_rank_batch(train.batch, shares, among="devices" if train.strategy == "dp" else "ranks")
+    shares = config.nnodes * len(config.devices)
+    among = "devices" if train.strategy == "dp" else "ranks"
+    if train.batch == AUTO_BATCH:
+        check_nominal_batch(train.nbs, shares, among=among)
+    else:
+        per_rank_batch(train.batch, shares, among=among)
 
 
 def _check_nodes(config: RunConfig) -> None:

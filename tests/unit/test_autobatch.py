@@ -17,7 +17,7 @@ from torch.utils.data import Dataset, TensorDataset
 from trainer.autobatch import CPU_BATCH, HEADROOM, Probe, largest_batch, resolve_batch
 from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
-from trainer.errors import Cause, DeviceMemoryError
+from trainer.errors import Cause, ConfigError, DeviceMemoryError
 from trainer.faults import cause_of
 from trainer.optimization import set_learning_rate
 from trainer.process_group import ProcessGroup
@@ -180,7 +180,7 @@ def test_an_error_of_the_model_s_own_is_not_taken_for_a_lack_of_memory() -> None
         ({}, {"split_among": 4}, 4 * CPU_BATCH),
         ({"nbs": 40}, {"ranks": 3}, 39),
         ({"nbs": 1000}, {"ranks": 3}, 3 * CPU_BATCH),
-        ({"nbs": 2}, {"ranks": 3}, 3),
+        ({"nbs": 3}, {"ranks": 3}, 3),
         ({}, {"samples": 5}, 5),
         ({}, {"ranks": 2, "samples": 5}, 6),
         ({}, {"ranks": 4, "samples": 1}, 4),
@@ -191,6 +191,11 @@ def test_on_the_cpu_every_rank_gets_the_default_within_the_limits(
 ) -> None:
     ranks = resolve(config(**options), **where)
     assert ranks == [expected] * len(ranks)
+
+
+def test_a_limit_below_one_sample_for_each_device_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"nbs: .* 2 samples do not go round 3 devices; the least for them is 3"):
+        resolve(config(nbs=2), split_among=3)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU: measures what fits into a CUDA device's memory")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trainer.devices import check_strategy, parse_device, per_rank_batch, rank_count, rank_devices
+from trainer.devices import check_strategy, continued_batch, parse_device, per_rank_batch, rank_count, rank_devices
 from trainer.errors import ConfigError, DeviceError
 
 
@@ -160,3 +160,11 @@ def test_a_strategy_that_the_devices_do_not_suit_is_an_error_with_the_way_out(
     with pytest.raises(ConfigError, match=way_out) as raised:
         check_strategy(strategy, devices, nnodes=nnodes)
     assert str(raised.value).startswith(f"strategy: {strategy!r}")
+
+
+def test_a_continued_batch_is_the_checkpoints_and_other_numbers_of_ranks_are_offered() -> None:
+    assert continued_batch(32, 4) == 32
+    with pytest.raises(DeviceError, match=r"the checkpoint's 32 samples.* among 3 ranks; continue on 2 or 4,"):
+        continued_batch(32, 3)
+    with pytest.raises(DeviceError, match=r"among 12 devices; continue on 9,"):
+        continued_batch(9, 12, among="devices")

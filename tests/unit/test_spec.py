@@ -176,6 +176,14 @@ def test_one_device_suits_every_strategy(strategy: str, device: Any) -> None:
     assert spec(device=device, train=TRAIN | {"strategy": strategy}).world_size == 1
 
 
+def test_the_largest_batch_that_a_run_may_find_has_a_sample_for_each_rank() -> None:
+    field, message = refusal(device={"count": 3}, train=TRAIN | {"batch": -1, "nbs": 2})
+
+    assert field == "train.nbs"
+    assert "2 samples do not go round 3 ranks; the least for them is 3" in message
+    spec(device={"count": 3}, train=TRAIN | {"batch": -1, "nbs": 3})
+
+
 @pytest.mark.parametrize(
     ("stored", "devices", "ranks"),
     [

@@ -70,6 +70,14 @@ def test_a_batch_that_the_run_is_to_find_is_not_divided_yet() -> None:
     assert run_config(nproc_per_node=3, batch=-1).train.batch == -1
 
 
+def test_the_largest_batch_that_a_run_may_find_has_a_sample_for_each_rank() -> None:
+    assert run_config(nproc_per_node=3, batch=-1, nbs=3).train.nbs == 3
+    assert refusal(nproc_per_node=3, batch=-1, nbs=2).startswith("nbs: ")
+    assert "6 ranks; the least for them is 6" in refusal(nnodes=3, nproc_per_node=2, master_port=29400, batch=-1, nbs=5)
+    assert "2 devices" in refusal(device="0,1", strategy="dp", batch=-1, nbs=1)
+    assert run_config(nproc_per_node=2, batch=4, nbs=1).train.nbs == 1  # there it is no limit
+
+
 def test_one_rank_has_all_devices_with_dp_and_the_batch_divides_among_them() -> None:
     config = run_config(device="0,1", strategy="dp")
     assert (config.devices, config.local_world_size, config.world_size) == (("cuda:0", "cuda:1"), 1, 1)
