@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator, Sized
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from trainer.devices import check_nominal_batch
 from trainer.errors import Cause, DeviceMemoryError
 from trainer.faults import cause_of
 from trainer.optimization import build_optimizer, set_learning_rate
+from trainer.precision import autocast
 from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Recipe
 
@@ -126,7 +127,7 @@ class Probe:
                     layer.eval()
         self.optimizer.zero_grad(set_to_none=not self.keeps_gradients)
         samples = default_collate([self._items[number % len(self._items)] for number in range(batch)])
-        with self._autocast():
+        with autocast(self.config, self.device):
             loss = self.recipe.loss(self.model, on_device(samples, self.device))
         loss.backward()  # type: ignore[no-untyped-call]  # torch's own is untyped
         self.optimizer.step()
@@ -175,11 +176,6 @@ class Probe:
             yield
         finally:
             torch.cuda.set_per_process_memory_fraction(limit, self.device)
-
-    def _autocast(self) -> AbstractContextManager[object]:
-        if self.config.amp is None:
-            return nullcontext()
-        return torch.autocast(self.device.type, dtype=torch.bfloat16)
 
 
 @contextmanager

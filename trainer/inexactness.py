@@ -8,7 +8,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torchvision.ops import StochasticDepth
 
 from trainer.config import TrainConfig
-from trainer.recipes.recipe import Recipe
+from trainer.recipes.recipe import Recipe, wants_sync_bn
 
 
 def inexactness(
@@ -32,8 +32,7 @@ def _batchnorm(config: TrainConfig, recipe: Recipe, model: nn.Module) -> tuple[s
             f'BatchNorm (first: {layers[0]}): with strategy "dp" each device normalises its own share of the batch; '
             'strategy "ddp" with sync_bn normalises the global batch',
         )
-    is_synchronized = recipe.sync_bn_default if config.sync_bn is None else config.sync_bn
-    if is_synchronized:
+    if wants_sync_bn(recipe, config):
         return ()
     return (
         f"BatchNorm (first: {layers[0]}): with sync_bn off each rank normalises its own share of the batch, which is "

@@ -1,10 +1,8 @@
 """A saved checkpoint evaluated anew, on one device and with no run around it: what it says of itself, checked."""
 
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-import torch
 from pydantic import ValidationError
 from torch import nn
 
@@ -14,6 +12,7 @@ from trainer.data.loading import build_loader
 from trainer.environment import RankEnvironment
 from trainer.errors import CheckpointError
 from trainer.evaluation import evaluate
+from trainer.precision import autocast
 from trainer.process_group import ProcessGroup, local_device
 from trainer.recipes.recipe import Recipe, TaskData
 from trainer.recipes.registry import recipe_named
@@ -33,7 +32,6 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
     torch_device = local_device(device, simulated=False)
     model = _rebuilt(path, checkpoint, recipe=recipe, config=config, data=data).to(torch_device)
     alone = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1)
-    amp = partial(torch.autocast, torch_device.type, dtype=torch.bfloat16) if config.amp else nullcontext
     metrics = evaluate(
         model,
         build_loader(
@@ -47,7 +45,7 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
         recipe=recipe,
         quantities=recipe.quantities(data),
         group=ProcessGroup(alone, torch_device, None),
-        autocast=amp,
+        autocast=partial(autocast, config, torch_device),
         stop_requested=lambda: False,
         alive=lambda: None,
     )

@@ -64,3 +64,8 @@ class Recipe(Protocol):
 
     def summarize(self, sums: Mapping[str, float], count: int) -> dict[str, float]:
         """Turn the sums of the quantities over all `count` validation samples into metrics named `val/…`."""
+
+
+def wants_sync_bn(recipe: Recipe, config: TrainConfig) -> bool:
+    """Return whether BatchNorm is to normalise over the global batch: as the config says, else as the recipe does."""
+    return recipe.sync_bn_default if config.sync_bn is None else config.sync_bn
