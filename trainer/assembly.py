@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader
 
@@ -16,6 +17,7 @@ from trainer.data.seeded import SeededSamples
 from trainer.devices import per_rank_batch
 from trainer.errors import ConfigError
 from trainer.journal import Record
+from trainer.normalization import Normalization
 from trainer.optimization import build_optimizer
 from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Recipe, TaskData
@@ -25,9 +27,6 @@ from trainer.sampling import GlobalBatchSampler, ShardSampler
 from trainer.seeds import seed_weights
 from trainer.strategies import hint, refuse_unspawnable
 from trainer.sync_batchnorm import has_batchnorm, synchronize_batchnorm
-
-SMALL_SHARE = 16
-"""Samples on a rank below which BatchNorm's own statistics of them are worth a warning."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,7 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
     """
     call = read_call(run_dir) if run_config.call else Call(model=None, callbacks=())
     config = run_config.train
+    split_among = len(run_config.devices) if config.strategy == "dp" else 1
     recipe = recipe_named(config.recipe)
     refuse_unspawnable(recipe, run_config, group.environment)
     data = recipe.build_data(config)
@@ -73,13 +73,13 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
             recipe=recipe,
             model=model,
             train_data=data.train,
-            split_among=len(run_config.devices) if config.strategy == "dp" else 1,
+            split_among=split_among,
         )
         config = config.model_copy(update={"batch": resolved})
     share = per_rank_batch(config.batch, group.world_size)
     is_normalized = has_batchnorm(model)
     is_synchronized = group.world_size > 1 and _wants_sync_bn(config, recipe)
-    groups = 1 if is_synchronized else group.world_size  # of ranks that normalise by themselves
+    normalization = Normalization.of(run_config, is_synchronized=is_synchronized) if is_normalized else None
     sampler = GlobalBatchSampler(
         data.train,
         batch=config.batch,
@@ -87,13 +87,13 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
         rank=group.rank,
         world_size=group.world_size,
         seed=config.seed,
-        smallest_last=2 * groups if is_normalized else 0,
+        leaves_out=normalization.leaves_out if normalization is not None else None,
     )
-    if is_normalized:
-        _refuse_single_samples(sampler, groups)
+    if normalization is not None:
+        normalization.refuse_too_few(sampler)
     if is_normalized and is_synchronized:
         model = synchronize_batchnorm(model, device=group.device, has_idle_ranks=sampler.has_idle_ranks)
-    options: dict[str, Any] = {"batch": share, "num_workers": config.num_workers, "device": group.device}
+    options: dict[str, Any] = {"num_workers": config.num_workers, "device": group.device}
     val_sampler = ShardSampler(data.val, rank=group.rank, world_size=group.world_size)
     return Assembly(
         config=config,
@@ -103,13 +103,14 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
         average=WeightAverage(model, decay=config.ema) if config.ema is not None else None,
         optimizer=build_optimizer(config, model),
         sampler=sampler,
-        loader=build_loader(SeededSamples(data.train, seed=config.seed), sampler, **options),
-        val_loader=build_loader(data.val, val_sampler, **options),
+        loader=build_loader(SeededSamples(data.train, seed=config.seed), sampler, batch=share, **options),
+        # The model alone validates, so of the devices that "dp" splits a batch among only the first.
+        val_loader=build_loader(data.val, val_sampler, batch=share // split_among, **options),
         callbacks=call.callbacks,
         warnings=(
             *data.warnings,
             *([text] if (text := hint(run_config)) else []),
-            *(_batchnorm_warnings(sampler, share=share, groups=groups) if is_normalized else []),
+            *(normalization.warnings(sampler) if normalization is not None else []),
         ),
     )
 
@@ -121,6 +122,7 @@ def accumulated_batches(config: TrainConfig) -> int:
 
 def _model(call: Call, recipe: Recipe, config: TrainConfig, data: TaskData) -> nn.Module:
     if call.model is not None:
+        _refuse_unsavable(call.model, config)
         recipe.check_model(call.model, config, data)
         return call.model
     seed_weights(config.seed)
@@ -131,27 +133,17 @@ def _wants_sync_bn(config: TrainConfig, recipe: Recipe) -> bool:
     return recipe.sync_bn_default if config.sync_bn is None else config.sync_bn
 
 
-def _refuse_single_samples(sampler: GlobalBatchSampler, groups: int) -> None:
-    """Refuse a data set whose only batch gives BatchNorm a single sample to normalise by."""
-    if sampler.samples < 2 * groups:
-        ways = "more images" if groups == 1 else f"sync_bn: true, fewer ranks, or {2 * groups} images"
-        raise ConfigError(
-            f"data: {sampler.samples} training images among {groups} {'rank' if groups == 1 else 'ranks'} leave one "
-            f"with fewer than 2, too few for BatchNorm to normalise by; use {ways}"
-        )
-
-
-def _batchnorm_warnings(sampler: GlobalBatchSampler, *, share: int, groups: int) -> list[str]:
-    warnings = []
-    if sampler.dropped_samples:
-        among = "of the last batch" if groups == 1 else f"among {groups} ranks"
-        warnings.append(
-            f"the last {sampler.dropped_samples} of each epoch's samples are left out: {among} they are fewer than "
-            "BatchNorm needs, 2 to normalise by"
-        )
-    if groups > 1 and share < SMALL_SHARE:
-        warnings.append(
-            f"sync_bn is off, and each rank's BatchNorm normalises by its own {share} samples only: below "
-            f"{SMALL_SHARE} that is noisy, and not what one rank would train; sync_bn: true normalises over all ranks"
-        )
-    return warnings
+def _refuse_unsavable(model: nn.Module, config: TrainConfig) -> None:
+    """Raise ConfigError for a model whose weights are not there yet, or whose state is more than a checkpoint holds."""
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if torch.nn.parameter.is_lazy(tensor):
+            raise ConfigError(
+                f"model: {name} of {config.model} has no shape before the first forward pass; call the model once on "
+                "an example before you hand it over, or use a layer that is not lazy"
+            )
+    for name, value in model.state_dict().items():
+        if not isinstance(value, torch.Tensor):
+            raise ConfigError(
+                f"model: {name} in the state of {config.model} is a {type(value).__name__}, and checkpoints hold "
+                "tensors only; register it as a buffer, or leave get_extra_state out"
+            )

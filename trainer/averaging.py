@@ -1,18 +1,20 @@
 """The exponential moving average of a model's weights."""
 
+from collections.abc import Callable
+
+import torch
 from torch import nn
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.optim.swa_utils import AveragedModel
 
 
 class WeightAverage:
     """Follows a model's weights and buffers, an update after each optimizer step (Polyak and Juditsky, 1992).
 
-    Every rank keeps its own: the weights they follow are the same, so the averages are.
+    Every rank keeps its own: the weights that they follow are the same, and so are buffers with `sync_bn`.
     """
 
     def __init__(self, model: nn.Module, *, decay: float) -> None:
-        average = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]  # torch's own is untyped
-        self._average = AveragedModel(model, multi_avg_fn=average, use_buffers=True)
+        self._average = AveragedModel(model, multi_avg_fn=_averaging(decay), use_buffers=True)
 
     @property
     def model(self) -> nn.Module:
@@ -27,3 +29,19 @@ class WeightAverage:
     def continue_at(self, step: int) -> None:
         """Go on from the weights that have been put into `model`: the average after `step` updates."""
         self._average.n_averaged.fill_(step)
+
+
+Tensors = tuple[torch.Tensor, ...] | list[torch.Tensor]
+
+
+def _averaging(decay: float) -> Callable[[Tensors, Tensors, object], None]:
+    @torch.no_grad()
+    def update(averaged: Tensors, current: Tensors, _updates: object) -> None:
+        """Called for tensors of one type. torch's own averages integers as well, and so ruins a table of indices."""
+        if averaged[0].is_floating_point() or averaged[0].is_complex():
+            torch._foreach_lerp_(averaged, current, 1 - decay)
+        else:
+            for mine, theirs in zip(averaged, current, strict=True):
+                mine.copy_(theirs)
+
+    return update

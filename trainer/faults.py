@@ -23,6 +23,8 @@ _LOADER_KILLED = re.compile(r"DataLoader worker \(pid.*\) (is killed by signal|e
 _SHARED_MEMORY = re.compile(r"insufficient shared memory|out of shared memory", re.IGNORECASE)
 _LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
 
+_TOO_FEW_FOR_BATCHNORM = re.compile(r"Expected more than 1 value per channel when training")
+
 _LOADER_FILE = "torch/utils/data/dataloader.py"
 
 _LOADER_DIES_S = 0.2
@@ -41,6 +43,10 @@ def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = 
         # torch says it in terms of its own file format.
         message = f"no space is left where the run writes (ENOSPC): {report.message}"
         report = report.model_copy(update={"message": message})
+    if _TOO_FEW_FOR_BATCHNORM.search(report.message):
+        # A single sample is enough where a layer sees several pixels of it, so this is not known beforehand.
+        ways = "take a larger batch or image_size, or set sync_bn to true where several ranks share the batch"
+        report = report.model_copy(update={"message": f"batch: too small for BatchNorm ({report.message}); {ways}"})
     if _LOADER.match(str(error)):
         # A loader process's exception arrives with its traceback for a message; what it said itself is the last line.
         report = report.model_copy(
@@ -87,6 +93,8 @@ def _own_cause(error: BaseException) -> Cause:
         return Cause.OUT_OF_MEMORY
     if isinstance(error, OSError):
         return os_error_cause(error)
+    if isinstance(error, ValueError) and _TOO_FEW_FOR_BATCHNORM.search(str(error)):
+        return Cause.CONFIG
     if isinstance(error, dist.DistError):
         return Cause.COMMUNICATION
     if isinstance(error, RuntimeError):

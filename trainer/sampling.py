@@ -1,6 +1,6 @@
 """Which samples a rank takes at each step: exactly its share of each global batch, nothing twice, nothing left out."""
 
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from typing import Any
 
 from torch.utils.data import Dataset, DistributedSampler
@@ -31,9 +31,10 @@ class GlobalBatchSampler(DistributedSampler[Key]):
         world_size: int,
         seed: int,
         accumulate: int = 1,
-        smallest_last: int = 0,
+        leaves_out: Callable[[int], bool] | None = None,
     ) -> None:
-        """`smallest_last`: a last batch of fewer samples, over all ranks, is left out, unless it is the only one."""
+        """`leaves_out`: whether a last batch of so many samples over all ranks is left out; not where it is the only
+        one."""
         assert isinstance(dataset, Sized)
         assert batch % world_size == 0, "checked before any rank was started"
         super().__init__(dataset, num_replicas=world_size, rank=rank, shuffle=True, seed=seed)
@@ -42,7 +43,8 @@ class GlobalBatchSampler(DistributedSampler[Key]):
         self.first_step = 0
         """Step in the epoch that the next iteration begins with."""
         last = len(dataset) % batch
-        self.dropped_samples = last if len(dataset) > batch and last < smallest_last else 0
+        is_left_out = leaves_out is not None and 0 < last < len(dataset) and leaves_out(last)
+        self.dropped_samples = last if is_left_out else 0
         self.samples = len(dataset) - self.dropped_samples
         """Samples that an epoch takes."""
         self.batches_per_epoch = -(-self.samples // batch)

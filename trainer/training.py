@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,6 +19,7 @@ from trainer.evaluation import evaluate
 from trainer.journal import Completed, EpochEnd, Log, Metrics, Started
 from trainer.loss_watch import LossWatch
 from trainer.optimization import learning_rate, set_learning_rate
+from trainer.precision import autocast, in_float32_or_more
 from trainer.process_group import ProcessGroup, device_label
 from trainer.reporting import ProgressFile, metric_fields, open_journal, warn
 from trainer.resuming import Resume, rehearse, resume_path
@@ -111,8 +113,6 @@ class Training:
         # Of two numbers the sum is the same in any order, and DDP's buckets are of no consequence.
         self.rehearsal_is_due = self.step > 0 and self.group.world_size > 2
         self.values = checkpoint.values
-        if self.folder is not None:
-            self.folder.continue_from(resume.path, checkpoint)
 
     def _begin(self) -> None:
         self.stop.listen()
@@ -133,6 +133,8 @@ class Training:
         )
         for message in self.parts.warnings:
             warn(self.journal, message)
+        if self.folder is not None and self.resume:
+            self.folder.continue_from(self.resume.path, self.resume.checkpoint)
 
     def _train_epoch(self) -> None:
         self.parts.sampler.start_at(self.epoch, self.step_in_epoch)
@@ -154,12 +156,16 @@ class Training:
         set_learning_rate(self.parts.optimizer, lr)
         self.parts.optimizer.zero_grad(set_to_none=True)
         numbers = self.parts.sampler.batches_of(self.step_in_epoch)
-        loss = torch.zeros((), device=self.group.device)
+        loss: torch.Tensor | float = 0.0
         for number in numbers:
             batch = on_device(next(batches), self.group.device)
+            count_batch(self.parts.model, self.parts.sampler.local_size(number) > 0)
+            if self.rehearsal_is_due:  # outside of what accumulates: DDP sorts its buckets when gradients are averaged
+                rehearse(self.parts.model, partial(self._loss, batch))
+                self.rehearsal_is_due = False
             # Gradients of the batches before the last stay with their rank until the last one's are averaged.
             with nullcontext() if number == numbers[-1] else accumulating(self.replica):
-                loss += self._backward(batch, number)
+                loss = loss + self._backward(batch, number)
         self.parts.optimizer.step()
         self.loss_watch.after(self.step + 1)
         if self.parts.average is not None:
@@ -169,29 +175,25 @@ class Training:
         self.step_in_epoch += 1
         self.progress.write("training", self.step)
         if self.step % self.config.log_every == 0:
+            assert isinstance(loss, torch.Tensor), "a step has a batch"
             self._log_step(loss, lr)
 
     def _backward(self, batch: Any, number: int) -> torch.Tensor:
         """Add up the gradients of one batch of the epoch; return this rank's part of the step's mean loss."""
-        sampler = self.parts.sampler
-        count_batch(self.parts.model, sampler.local_size(number) > 0)
-        if self.rehearsal_is_due:
-            rehearse(self.parts.model, lambda: self._loss(batch))
-            self.rehearsal_is_due = False
         seed_batch(self.config.seed, rank=self.group.rank, epoch=self.epoch, batch=number)
         loss = self._loss(batch)
         self.loss_watch.loss(self.step + 1, loss)
-        weight = sampler.weight(number)
+        weight = self.parts.sampler.weight(number)
         (loss if weight == 1 else loss * weight).backward()  # type: ignore[no-untyped-call]  # torch's own backward is untyped
         return loss.detach() * weight
 
     def _loss(self, batch: Any) -> torch.Tensor:
-        with self._autocast():
+        with autocast(self.config, self.group.device):
             return self.parts.recipe.loss(self.replica, batch)
 
     def _log_step(self, weighted_loss: torch.Tensor, lr: float) -> None:
         """The mean over ranks of the weighted losses is the mean over the step's samples, as it is for gradients."""
-        loss = self.group.sum(weighted_loss.float()).item() / self.group.world_size
+        loss = self.group.sum(in_float32_or_more(weighted_loss)).item() / self.group.world_size
         values = {"train/loss": loss, "train/lr": lr, "train/images_per_s": self.meter.per_second()}
         self.journal.append(Metrics, step=self.step, epoch=self.epoch + 1, **metric_fields(values))
 
@@ -204,7 +206,7 @@ class Training:
             recipe=self.parts.recipe,
             quantities=self.parts.recipe.quantities(self.parts.data),
             group=self.group,
-            autocast=self._autocast,
+            autocast=partial(autocast, self.config, self.group.device),
             stop_requested=lambda: self.stop.requested,
             alive=lambda: self.progress.write("evaluating", self.step),
         )
@@ -265,8 +267,3 @@ class Training:
         message = f"interrupted after step {self.step} of {self.total_steps}; the checkpoint holds exactly that point"
         self.journal.append(Log, durable=True, message=message)
         raise RunInterruptedError(message)
-
-    def _autocast(self) -> AbstractContextManager[object]:
-        if self.config.amp is None:
-            return nullcontext()
-        return torch.autocast(self.group.device.type, dtype=torch.bfloat16)

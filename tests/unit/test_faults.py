@@ -31,6 +31,7 @@ from trainer.faults import cause_of, report_of
         (RuntimeError("DataLoader worker (pid(s) 12) exited unexpectedly"), Cause.KILLED_BY_SIGNAL),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), Cause.EXCEPTION),
         (ValueError("x"), Cause.EXCEPTION),
+        (ValueError("Expected more than 1 value per channel when training, got input size …"), Cause.CONFIG),
         (FileNotFoundError(errno.ENOENT, "x"), Cause.EXCEPTION),
     ],
     ids=lambda value: f"{value!r:.40}",

@@ -1,6 +1,7 @@
 """Which samples each rank takes: exactly its share, whatever the number of ranks."""
 
 import itertools
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader, TensorDataset
 
 from trainer.data.seeded import SeededSamples
+from trainer.normalization import Normalization
 from trainer.sampling import GlobalBatchSampler, ShardSampler
 
 
@@ -16,7 +18,7 @@ def dataset(samples: int) -> TensorDataset:
     return TensorDataset(torch.arange(samples))
 
 
-def sampler(samples: int, *, batch: int, rank: int, world_size: int, **options: int) -> GlobalBatchSampler:
+def sampler(samples: int, *, batch: int, rank: int, world_size: int, **options: Any) -> GlobalBatchSampler:
     return GlobalBatchSampler(dataset(samples), batch=batch, rank=rank, world_size=world_size, seed=7, **options)
 
 
@@ -91,7 +93,7 @@ def test_a_rank_without_a_sample_in_the_last_batch_repeats_one_at_weight_zero() 
 def test_a_last_batch_too_small_for_batchnorm_is_left_out_unless_it_is_the_only_one(
     samples: int, steps: int, dropped: int
 ) -> None:
-    own = sampler(samples, batch=4, rank=0, world_size=2, smallest_last=4)
+    own = sampler(samples, batch=4, rank=0, world_size=2, leaves_out=Normalization(ranks=2, devices=1).leaves_out)
     assert (own.steps_per_epoch, own.dropped_samples) == (steps, dropped)
 
 

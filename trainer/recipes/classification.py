@@ -15,6 +15,7 @@ from trainer.data.image_folder import ImageDataset, open_image_folder
 from trainer.data.known import data_folder
 from trainer.errors import ConfigError
 from trainer.names import nearest
+from trainer.precision import in_float32_or_more
 from trainer.recipes.recipe import TaskData
 
 # Mean and deviation of ImageNet's channels, which torchvision's models are tuned for.
@@ -99,7 +100,7 @@ class Classification:
 
     def measure(self, model: nn.Module, batch: Any) -> dict[str, torch.Tensor]:
         images, labels = batch
-        logits = model(images).float()
+        logits = in_float32_or_more(model(images))
         values = {
             "loss": functional.cross_entropy(logits, labels, reduction="none"),
             "correct": logits.argmax(dim=1) == labels,
