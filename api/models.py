@@ -25,6 +25,12 @@ class Progress(BaseModel):
     """The epoch it is in, from 1."""
     epochs: int | None = None
     steps_per_epoch: int | None = None
+    batch: int | None = None
+    """Samples of each full global batch: with `batch` -1 as many as were found to fit."""
+    batch_per_rank: int | None = None
+    """Samples of it that one rank takes."""
+    accumulate: int | None = None
+    """Global batches that one optimizer step takes."""
     values: dict[str, float | None] = {}
     """The latest value of each metric."""
 

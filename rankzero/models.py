@@ -20,6 +20,12 @@ class Progress(_Answer):
     total_steps: int | None = None
     epoch: int | None = None
     epochs: int | None = None
+    batch: int | None = None
+    """Samples of each full global batch: with `batch` -1 as many as were found to fit."""
+    batch_per_rank: int | None = None
+    """Samples of it that one rank takes."""
+    accumulate: int | None = None
+    """Global batches that one optimizer step takes."""
     values: Mapping[str, float | None] = {}
     """The latest value of each metric; None where it is not finite."""
 

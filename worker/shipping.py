@@ -138,10 +138,7 @@ def store_records(session: Session, placement: Placement, records: Sequence[Reco
         match record:
             case Started():
                 attempts.set_running(session, placement, resumed_step=record.resumed_step)
-                progress |= record.model_dump(
-                    mode="json",
-                    include={"world_size", "batch_per_rank", "epochs", "steps_per_epoch", "total_steps", "parameters"},
-                )
+                progress |= record.model_dump(mode="json", exclude={"seq", "time", "kind", "devices", "resumed_step"})
                 progress["step"] = record.resumed_step or 0
             case Metrics():
                 points += _points(record)

@@ -53,7 +53,7 @@ def print_job(
         "job": f"{job.id}  {escape(job.name)}",
         "state": in_colour(job.state) + (f"  ({escape(job.reason)})" if job.reason else ""),
         "device": f"{job.device}  ({job.world_size} {'rank' if job.world_size == 1 else 'ranks'})",
-        "train": escape(f"{train['model']} on {train['data']}, {train['epochs']} epochs, batch {train['batch']}"),
+        "train": escape(f"{train['model']} on {train['data']}, {train['epochs']} epochs, {batch_of(job)}"),
         "progress": progress_of(job),
         "created": f"{job.created_at.isoformat()}  ({age_of(job)} ago)",
     }
@@ -102,6 +102,21 @@ def progress_of(job: Job) -> str:
     if progress is None or not progress.total_steps:
         return "-"
     return f"{(progress.step or 0) / progress.total_steps:.0%} of {progress.total_steps} steps"
+
+
+def batch_of(job: Job) -> str:
+    """Return a job's batch in words: as it was asked for, or once it trains as it is."""
+    asked, progress = job.spec["train"]["batch"], job.progress
+    if progress is None or progress.batch is None:
+        return f"batch {asked}"
+    words = [f"batch {progress.batch}"]
+    if asked != progress.batch:
+        words[0] += f" (for {asked})"
+    if progress.batch_per_rank not in (None, progress.batch):
+        words.append(f"{progress.batch_per_rank} per rank")
+    if (progress.accumulate or 1) > 1:
+        words.append(f"{progress.accumulate} batches per step")
+    return ", ".join(words)
 
 
 def age_of(job: Job) -> str:

@@ -140,6 +140,7 @@ def test_a_failure_shows_its_cause_rank_and_traceback(api: ApiServer, run: Runni
 
 def test_progress_is_shown_as_it_was_reported(api: ApiServer, run: RunningJob) -> None:
     progress = {"step": 5, "total_steps": 50, "epoch": 1, "epochs": 5, "values": {"train/loss": 0.5, "bad": None}}
+    progress |= {"batch": 96, "batch_per_rank": 48, "accumulate": 2}
     run.add(progress=progress)
     shown = get(api, f"/jobs/{run.job_id}")["progress"]
     assert progress.items() <= shown.items()

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from rankzero.cli import exits
 from rankzero.cli.following import follow
-from rankzero.cli.output import in_words
+from rankzero.cli.output import batch_of, in_words
 from rankzero.errors import EmbeddedError, RankzeroError, RefusedError, UnreachableError, UsageError
 from rankzero.models import Job
 
@@ -28,6 +28,21 @@ def job(state: str = "running", **fields: Any) -> Job:
 )
 def test_a_duration_shows_its_two_largest_units(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("asked", "progress", "words"),
+    [
+        (-1, None, "batch -1"),
+        (64, {"batch_per_rank": 32}, "batch 64"),  # an older service tells no more
+        (64, {"batch": 64, "batch_per_rank": 64, "accumulate": 1}, "batch 64"),
+        (-1, {"batch": 96, "batch_per_rank": 48, "accumulate": 1}, "batch 96 (for -1), 48 per rank"),
+        (64, {"batch": 64, "batch_per_rank": 32, "accumulate": 4}, "batch 64, 32 per rank, 4 batches per step"),
+    ],
+)
+def test_a_batch_is_shown_as_it_is_trained_with(asked: int, progress: dict[str, int] | None, words: str) -> None:
+    spec = {"device": "cuda:0,cuda:1", "train": {"batch": asked}}
+    assert batch_of(job(spec=spec, progress=progress)) == words
 
 
 @pytest.mark.parametrize(("state", "code"), [("succeeded", 0), ("failed", 1), ("cancelled", 3)])

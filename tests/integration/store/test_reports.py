@@ -248,7 +248,9 @@ def test_a_run_directory_is_in_the_database_once_however_often_it_is_shipped(ser
     assert job.state == "running"
     assert job.progress == {
         "world_size": 2,
+        "batch": 64,
         "batch_per_rank": 32,
+        "accumulate": 4,
         "epochs": 1,
         "steps_per_epoch": 2,
         "total_steps": 2,
@@ -272,7 +274,9 @@ def write_run(run_dir: RunDir) -> None:
         Started,
         world_size=2,
         devices=("cuda:0", "cuda:1"),
+        batch=64,
         batch_per_rank=32,
+        accumulate=4,
         epochs=1,
         steps_per_epoch=2,
         total_steps=2,
