@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from trainer.config import AUTO_BATCH, TrainConfig
-from trainer.devices import check_nominal_batch, check_strategy, parse_device, per_rank_batch, rank_count, rank_devices
+from trainer.config import TrainConfig
+from trainer.devices import MOST_PROCESSES, check_batch, check_strategy, parse_device, rank_count, rank_devices
 from trainer.errors import ConfigError, DeviceError
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
@@ -23,7 +23,7 @@ class _Frozen(BaseModel):
 class DeviceCount(_Frozen):
     """Any `count` CUDA devices of one host, in place of a device list."""
 
-    count: int = Field(ge=1, le=1024, strict=True)
+    count: int = Field(ge=1, le=MOST_PROCESSES, strict=True)
     """How many devices."""
     host: Text | None = None
     """Only on the host of this name."""
@@ -67,7 +67,7 @@ class JobSpec(_Frozen):
     device: Device = "auto"
     """Devices to train on, one rank on each (with `train.strategy` `dp`, one rank for all). Stored in one canonical
     form."""
-    nproc_per_node: int | None = Field(default=None, ge=1, le=1024, strict=True)
+    nproc_per_node: int | None = Field(default=None, ge=1, le=MOST_PROCESSES, strict=True)
     """Number of ranks for `device: "cpu"`."""
     train: TrainConfig
     """The training itself, independent of the devices."""
@@ -88,11 +88,7 @@ class JobSpec(_Frozen):
             devices = _devices(info.data["device"], info.data["nproc_per_node"])
             if devices is not None:
                 _check("train.strategy", lambda: check_strategy(train.strategy, devices))
-                among = "devices" if train.strategy == "dp" else "ranks"
-                if train.batch == AUTO_BATCH:
-                    _check("train.nbs", lambda: check_nominal_batch(train.nbs, len(devices), among=among))
-                else:
-                    _check("train.batch", lambda: per_rank_batch(train.batch, len(devices), among=among))
+                _check("train.*", lambda: check_batch(train, devices))
         return train
 
     @model_validator(mode="after")
@@ -159,10 +155,11 @@ def _devices(device: str | DeviceCount, nproc_per_node: int | None) -> tuple[str
 
 
 def _check(field: str, check: Callable[[], object]) -> None:
-    """Turn the ConfigError of a check into an error of that field."""
+    """Turn the ConfigError of a check into an error of that field; `*` is the one that it names."""
     try:
         check()
     except ConfigError as error:
+        field = field.replace("*", str(error).partition(":")[0])
         kind = field.rpartition(".")[2]
         reason = str(error).removeprefix(f"{kind}: ")
         raise PydanticCustomError(kind, "{reason}", {"reason": reason, "field": field}) from error

@@ -12,7 +12,11 @@ Everything else is an error that names the offending token. Nothing is dropped, 
 import re
 from collections.abc import Sequence
 
+from trainer.config import AUTO_BATCH, TrainConfig
 from trainer.errors import ConfigError, DeviceError
+
+MOST_PROCESSES = 1024
+"""The most ranks of one node, and the most nodes of one run."""
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,3}", re.ASCII)
 _CUDA = re.compile(r"cuda:(0|[1-9][0-9]{0,3})", re.ASCII)
@@ -97,6 +101,18 @@ def check_strategy(strategy: str, devices: Sequence[str], *, nnodes: int = 1) ->
 def rank_count(strategy: str, device_count: int) -> int:
     """Return how many ranks train on this many devices: one on each, but for "dp", whose one rank has them all."""
     return 1 if strategy == "dp" else device_count
+
+
+def check_batch(train: TrainConfig, devices: Sequence[str], *, nnodes: int = 1) -> None:
+    """Raise ConfigError for a global batch that does not divide among the devices, or a limit that is below them.
+
+    `devices` are those of one node.
+    """
+    takers, among = nnodes * len(devices), "devices" if train.strategy == "dp" else "ranks"
+    if train.batch == AUTO_BATCH:
+        check_nominal_batch(train.nbs, takers, among=among)
+    else:
+        per_rank_batch(train.batch, takers, among=among)
 
 
 def per_rank_batch(batch: int, world_size: int, *, among: str = "ranks") -> int:

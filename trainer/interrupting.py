@@ -1,13 +1,33 @@
-"""Interrupting: the signals that stop a run, as an exception, for what is done before, between and after runs."""
+"""Interrupting: the signals that stop a run, and who hears them."""
 
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from trainer.errors import RunInterruptedError
+
+
+@contextmanager
+def stop_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[tuple[signal.Signals, ...]]:
+    """Have `handler` called on SIGINT, SIGTERM and SIGHUP (unless it is ignored) instead of dying of them.
+
+    Yields those that it is called on: none outside the main thread, the only one that Python lets set handlers; there
+    the caller decides about signals. The handlers that were there before come back afterwards.
+    """
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup, a closed terminal is not to end the run
+        numbers.append(signal.SIGHUP)
+    if threading.current_thread() is not threading.main_thread():
+        numbers.clear()
+    previous = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield tuple(numbers)
+    finally:
+        for number, former in previous.items():
+            signal.signal(number, former)
 
 
 @contextmanager
@@ -17,23 +37,14 @@ def interruptible() -> Iterator[Callable[[], None]]:
     Yields a function after which they go unheard until the block ends: for cleaning up. A run that is launched in the
     block handles them by itself.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: None  # Python allows handlers in the main thread only; there the caller decides about signals
-        return
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
         raise RunInterruptedError(f"stopped by {signal.Signals(number).name}")
 
-    def ignore() -> None:
-        for number in previous:
-            signal.signal(number, signal.SIG_IGN)
+    with stop_signals(stop) as numbers:
 
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup, a closed terminal is not to end it
-        numbers.append(signal.SIGHUP)
-    previous = {number: signal.signal(number, stop) for number in numbers}
-    try:
+        def ignore() -> None:
+            for number in numbers:
+                signal.signal(number, signal.SIG_IGN)
+
         yield ignore
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import signal
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment, machine_defaults
 from trainer.error_report import ErrorReport
 from trainer.errors import ConfigError, os_error_cause
+from trainer.interrupting import stop_signals
 from trainer.outcome import Outcome, RankEnd, conclude, failed
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.placement import check_placement
@@ -24,8 +24,9 @@ from trainer.rendezvous import is_on_loopback, open_rendezvous
 from trainer.run_dir import RUN_DIR_VARIABLE, RunConfig, RunDir
 from trainer.validation import describe
 
-_POLL_S = 0.05
-_OTHER_REPORTS_S = 2.0
+POLL_S = 0.05
+"""How often whoever waits for a run looks again."""
+OTHER_REPORTS_S = 2.0
 """How long after the first failure the other ranks get to say what they know: the first seen is seldom the cause."""
 _TERMINATE_S = 2.0
 """Time between SIGTERM and SIGKILL for the ranks that are left after a failure; they may be stuck in a collective."""
@@ -66,7 +67,8 @@ def launch(
             for folder in (run_dir.ranks, run_dir.checkpoints):
                 folder.mkdir(exist_ok=True)
             _forget_failure(run_dir, config.local_world_size)
-            with _stop_signals() as stop:
+            stop = StopRequest()
+            with stop_signals(stop.handle):
                 return _Launch(run_dir, config, stop, grace_s, watch).run(start)
         except OSError as error:
             if completed := run_dir.completed():
@@ -150,13 +152,13 @@ class _Launch:
                 self._terminate()
             if self._failed():
                 # A rank that is gone takes part in no common step, whether or not we asked for one.
-                deadline = min(deadline, now + _OTHER_REPORTS_S)
+                deadline = min(deadline, now + OTHER_REPORTS_S)
             elif 0 in self.ended:
                 deadline = min(deadline, now + _TEARDOWN_S)
             if now >= deadline:
                 return
             self.watch()
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
 
     def _collect(self) -> None:
         for rank, process in enumerate(self.ranks):
@@ -179,7 +181,7 @@ class _Launch:
             self._terminate()
             deadline = time.monotonic() + _TERMINATE_S
             while any(process.poll() is None for process in left) and time.monotonic() < deadline:
-                time.sleep(_POLL_S)
+                time.sleep(POLL_S)
         for process in self.ranks:
             process.kill()
 
@@ -201,24 +203,6 @@ def _exclusive(run_dir: RunDir) -> Iterator[None]:
         except BlockingIOError as error:
             raise RunDirBusyError(f"{run_dir.path}: a run is already going on in this run directory") from error
         yield
-
-
-@contextmanager
-def _stop_signals() -> Iterator[StopRequest]:
-    """Collect SIGINT, SIGTERM and SIGHUP instead of dying of them, and give the caller's handlers back afterwards."""
-    stop = StopRequest()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop  # Python allows handlers in the main thread only; there the caller decides about signals
-        return
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup, a closed terminal is not to end the run
-        numbers.append(signal.SIGHUP)
-    previous = {number: signal.signal(number, stop.handle) for number in numbers}
-    try:
-        yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 def _forget_failure(run_dir: RunDir, ranks: int) -> None:

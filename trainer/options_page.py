@@ -12,6 +12,7 @@ from textwrap import dedent
 from typing import Any
 
 from trainer.config import TrainConfig
+from trainer.devices import MOST_PROCESSES
 from trainer.run_dir import RunConfig
 from trainer.train_file import TrainFile
 
@@ -42,7 +43,8 @@ def _launch_rows() -> Iterator[str]:
         if field.name == "train":
             continue
         known = run.get(field.name, {})
-        schema = {"type": "integer", "minimum": 1} if field.name == "nproc_per_node" else known
+        processes = {"type": "integer", "minimum": 1, "maximum": MOST_PROCESSES}
+        schema = processes if field.name == "nproc_per_node" else known
         described = {"description": said.get(field.name, known.get("description", "")), "default": field.default}
         yield _row(field.name, schema | described)
 
@@ -88,7 +90,8 @@ def _range(schema: dict[str, Any]) -> str:
         ("maximum", "to"),
         ("exclusiveMaximum", "below"),
     )
-    return " ".join(f"{word} {_number(schema[bound])}" for bound, word in bounds if bound in schema)
+    said = " ".join(f"{word} {_number(schema[bound])}" for bound, word in bounds if bound in schema)
+    return f"{said}, but not {schema['not']['const']}" if "not" in schema else said
 
 
 def _number(value: float) -> str:

@@ -35,10 +35,8 @@ class Outcome:
         match self.error.cause:
             case Cause.INTERRUPTED:
                 return EXIT_INTERRUPTED
-            case (
-                Cause.CONFIG
-            ):  # found by a rank, such as a device that is missing, but no other fault than one found here
-                return EXIT_USAGE
+            case Cause.CONFIG:
+                return EXIT_USAGE  # though found by a rank, such as a device that is missing: it is no other fault
             case Cause.DISK_FULL:
                 return EXIT_DISK_FULL
             case _:

@@ -1,7 +1,6 @@
 """Whether a placement can run what it is given: nodes, strategy and batch against its devices. Never imports torch."""
 
-from trainer.config import AUTO_BATCH
-from trainer.devices import check_nominal_batch, check_strategy, per_rank_batch
+from trainer.devices import check_batch, check_strategy
 from trainer.errors import ConfigError
 from trainer.run_dir import RunConfig
 
@@ -9,14 +8,8 @@ from trainer.run_dir import RunConfig
 def check_placement(config: RunConfig) -> None:
     """Raise ConfigError, naming the field and the way out, for what no launcher can run."""
     _check_nodes(config)
-    train = config.train
-    check_strategy(train.strategy, config.devices, nnodes=config.nnodes)
-    shares = config.nnodes * len(config.devices)
-    among = "devices" if train.strategy == "dp" else "ranks"
-    if train.batch == AUTO_BATCH:
-        check_nominal_batch(train.nbs, shares, among=among)
-    else:
-        per_rank_batch(train.batch, shares, among=among)
+    check_strategy(config.train.strategy, config.devices, nnodes=config.nnodes)
+    check_batch(config.train, config.devices, nnodes=config.nnodes)
 
 
 def _check_nodes(config: RunConfig) -> None:

@@ -17,6 +17,7 @@ from typing import Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from trainer.config import TrainConfig
+from trainer.devices import MOST_PROCESSES, rank_count
 from trainer.durable_files import write_atomic
 from trainer.error_report import ErrorReport
 from trainer.journal import CheckpointSaved, Completed, read_backwards
@@ -46,9 +47,9 @@ class RunConfig(_Frozen):
     devices: tuple[str, ...] = Field(min_length=1)
     """Devices of this node, in rank order and as the run's processes number them: `cuda:0`, `cpu`, `mps`. One rank on
     each, but for `train.strategy` "dp", whose one rank has them all."""
-    nnodes: int = Field(default=1, ge=1, le=1024)
+    nnodes: int = Field(default=1, ge=1, le=MOST_PROCESSES)
     """Number of nodes (hosts); each has its own launcher and as many ranks as this one."""
-    node_rank: int = Field(default=0, ge=0)
+    node_rank: int = Field(default=0, ge=0, le=MOST_PROCESSES - 1)
     """Which of the nodes this is; node 0 has rank 0."""
     master_addr: str = "127.0.0.1"
     """Name or address of node 0, as the others reach it."""
@@ -70,7 +71,7 @@ class RunConfig(_Frozen):
     @property
     def local_world_size(self) -> int:
         """Number of ranks on this node."""
-        return 1 if self.train.strategy == "dp" else len(self.devices)
+        return rank_count(self.train.strategy, len(self.devices))
 
     @property
     def world_size(self) -> int:

@@ -11,14 +11,12 @@ import yaml
 from pydantic import ValidationError
 
 from trainer.config import TrainConfig
-from trainer.devices import parse_device, rank_devices
+from trainer.devices import MOST_PROCESSES, parse_device, rank_devices
 from trainer.environment import RankEnvironment
 from trainer.errors import ConfigError, DeviceError
 from trainer.placement import check_placement
 from trainer.run_dir import RunConfig
 from trainer.validation import describe
-
-_MOST_PROCESSES = 1024
 
 
 @dataclass(frozen=True)
@@ -60,9 +58,9 @@ class TrainFile:
         return cls(
             train_config(train),
             parse_device(fields.get("device", "auto")),
-            nproc_per_node=_integer(fields, "nproc_per_node", None, least=1, most=_MOST_PROCESSES),
-            nnodes=_integer(fields, "nnodes", 1, least=1, most=1024),
-            node_rank=_integer(fields, "node_rank", 0, least=0, most=1023),
+            nproc_per_node=_integer(fields, "nproc_per_node", None, least=1, most=MOST_PROCESSES),
+            nnodes=_integer(fields, "nnodes", 1, least=1, most=MOST_PROCESSES),
+            node_rank=_integer(fields, "node_rank", 0, least=0, most=MOST_PROCESSES - 1),
             master_addr=_address(fields),
             master_port=_integer(fields, "master_port", 0, least=0, most=65535),
         )
