@@ -16,6 +16,13 @@ def _refuse_zero(batch: int) -> int:
     return batch
 
 
+Batch = Annotated[
+    int,
+    Field(ge=AUTO_BATCH, le=1_000_000, json_schema_extra={"not": {"const": 0}}),
+    AfterValidator(_refuse_zero),
+]
+
+
 class TrainConfig(BaseModel):
     """One training run, whatever the devices: two runs of one config on other device lists train the same model."""
 
@@ -29,7 +36,7 @@ class TrainConfig(BaseModel):
     """A data set known by name (`digits`) or the path of an image folder on the host that trains."""
     epochs: int = Field(default=10, ge=1, le=1_000_000)
     """Passes over the training set."""
-    batch: Annotated[int, Field(ge=-1, le=1_000_000), AfterValidator(_refuse_zero)] = 64
+    batch: Batch = 64
     """Global batch in samples: what one forward pass sees over all ranks together, however many there are, and, without
     `nbs`, one optimizer step. It must divide by the number of ranks. -1: as many as fit into the first device's memory,
     times the number of ranks; on the CPU, 16 for each rank."""

@@ -46,6 +46,8 @@ def fields_of(answer: Any) -> dict[str, str]:
         ({"device": True, "train": TRAIN}, "device", "True"),
         ({"device": {"count": 0}, "train": TRAIN}, "device.count", "greater than or equal to 1"),
         ({"device": "0,1,2", "train": TRAIN | {"batch": 10}}, "train.batch", "9 or 12"),
+        ({"train": TRAIN | {"batch": 0}}, "train.batch", "1 sample or more; -1 takes as many as fit"),
+        ({"device": "0,1,2", "train": TRAIN | {"batch": -1, "nbs": 2}}, "train.nbs", "the least for them is 3"),
         ({"device": "0,1", "nproc_per_node": 4, "train": TRAIN}, "nproc_per_node", "4 processes do not fit"),
         ({"name": "n" * 300, "train": TRAIN}, "name", "at most 255 characters"),
         ({"name": "a\x00b", "train": TRAIN}, "name", "match pattern"),

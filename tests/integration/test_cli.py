@@ -51,7 +51,8 @@ def test_a_job_is_submitted_by_flags_on_top_of_a_file(api: ApiServer, tmp_path: 
 
 def test_a_job_is_submitted_from_standard_input(api: ApiServer) -> None:
     spec = json.dumps({"device": "cpu", "train": {"model": "resnet18", "data": "digits"}})
-    assert document(rankzero(api.url, "submit", "-", "-d", "--json", stdin=spec))["spec"]["device"] == "cpu"
+    job = document(rankzero(api.url, "submit", "-", "--batch", "-1", "-d", "--json", stdin=spec))
+    assert (job["spec"]["device"], job["spec"]["train"]["batch"]) == ("cpu", -1)
 
 
 def test_jobs_are_listed_shown_and_cancelled(api: ApiServer) -> None:

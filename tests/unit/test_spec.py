@@ -1,5 +1,6 @@
 """The job spec: every way to name devices, what is refused and by which name, and one canonical form."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from jobs.spec import DeviceCount, JobSpec, requested_devices, requested_ranks
+from trainer.config import TrainConfig
 
 TRAIN = {"model": "resnet18", "data": "digits"}
 
@@ -328,6 +330,14 @@ def test_the_forms_of_one_list_mean_the_same_in_the_same_order(indices: list[int
     canonical = {str(spec(device=form, train=TRAIN | {"batch": 840}).device) for form in forms}
 
     assert canonical == {",".join(f"cuda:{index}" for index in indices)}
+
+
+@pytest.mark.parametrize(("batch", "is_one"), [(-2, False), (-1, True), (0, False), (1, True), (1_000_000, True)])
+def test_the_schema_and_the_check_agree_on_what_a_batch_is(batch: int, is_one: bool) -> None:
+    schema = TrainConfig.model_json_schema()["properties"]["batch"]
+    assert (schema["minimum"] <= batch <= schema["maximum"] and batch != schema["not"]["const"]) == is_one
+    with nullcontext() if is_one else pytest.raises(ValidationError):
+        spec(train=TRAIN | {"batch": batch})
 
 
 def test_the_schema_offers_every_way_to_name_devices() -> None:
