@@ -14,7 +14,7 @@ TESTS = Path(__file__).parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kills", type=int, default=6, help="runs that tests/distributed/test_random_kills.py kills")
+    parser.addoption("--kills", type=int, default=4, help="runs that tests/distributed/test_random_kills.py kills")
 
 
 def pytest_configure() -> None:

@@ -13,25 +13,33 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.distributed.runs import Run, final_state, metrics, prepare, processes_of, wait_until_gone
+from tests.distributed.runs import Run, final_state, metrics, prepare, processes_of, records, wait_until_gone
+from trainer.journal import Started
 from trainer.run_dir import RunDir
 
-OPTIONS: dict[str, Any] = {"epochs": 4, "batch": 8, "nbs": 16, "save_every": 2, "log_every": 1, "num_workers": 1}
+OPTIONS: dict[str, Any] = {"epochs": 30, "batch": 8, "nbs": 16, "save_every": 2, "log_every": 1, "num_workers": 1}
 OPTIONS |= {"ema": 0.9, "augment": ["random_crop", "horizontal_flip"]}
-"""Three steps, the last one short, in each of four epochs; all that a run carries from step to step is in use."""
+"""Three steps, the last one short, in each epoch; all that a run carries from step to step is in use."""
+STEPS = 90
+STARTS = 5
+"""Of so many kills, one comes while the ranks start, which takes longer than their training."""
 
 
 @dataclass(frozen=True)
 class Undisturbed:
     run_dir: RunDir
-    seconds: float
+    start_s: float
+    step_s: float
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, images: Path) -> Undisturbed:
     begun_s = time.monotonic()
-    run_dir = Run(prepare(tmp_path_factory.mktemp("undisturbed") / "run", data=images, **OPTIONS)).succeed()
-    return Undisturbed(run_dir, time.monotonic() - begun_s)
+    run = Run(prepare(tmp_path_factory.mktemp("undisturbed") / "run", data=images, **OPTIONS))
+    run.wait_for_step(1)
+    start_s = time.monotonic() - begun_s
+    run.succeed()
+    return Undisturbed(run.run_dir, start_s, (time.monotonic() - begun_s - start_s) / STEPS)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -46,21 +54,25 @@ def test_a_run_killed_at_a_random_instant_continues_to_the_undisturbed_model(
     draws = random.Random(kill)
     run_dir = prepare(tmp_path / "run", data=images, **OPTIONS)
     run = Run(run_dir)
-    try:
-        run.process.wait(draws.uniform(0, undisturbed.seconds))
-    except subprocess.TimeoutExpired:
-        _kill_one(run, draws)
+    if kill % STARTS == 0:
+        _go_on_for(run, draws.uniform(0, undisturbed.start_s))
+    else:
+        run.wait_for_step(draws.randint(3, STEPS // 2))
+        _go_on_for(run, draws.uniform(0, 2 * undisturbed.step_s))
+    victim = draws.choice([psutil.Process(run.process.pid), *processes_of(run_dir)])
+    victim.kill()
     run.wait()
     wait_until_gone(run_dir, timeout_s=10)
+    assert run_dir.completed() is None, "the kill came too late"
+
     Run(run_dir).succeed()
+    resumed = [record.resumed_step for record in records(run_dir) if isinstance(record, Started)]
+    assert kill % STARTS == 0 or (resumed[0] is None and (resumed[1] or 0) >= 2)
     assert final_state(run_dir) == final_state(undisturbed.run_dir)
     assert metrics(run_dir) == metrics(undisturbed.run_dir)
 
 
-def _kill_one(run: Run, draws: random.Random) -> None:
-    """Kill the launcher, a rank or a loader, as nothing can prevent."""
-    victims = [psutil.Process(run.process.pid), *processes_of(run.run_dir)]
-    try:
-        draws.choice(victims).kill()
-    except psutil.NoSuchProcess:  # the run has just ended
-        return
+def _go_on_for(run: Run, seconds: float) -> None:
+    """Let an instant of the run pass."""
+    with pytest.raises(subprocess.TimeoutExpired):
+        run.process.wait(seconds)
