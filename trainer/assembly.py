@@ -14,13 +14,13 @@ from trainer.caller import Call, read_call
 from trainer.config import AUTO_BATCH, TrainConfig
 from trainer.data.loading import build_loader
 from trainer.data.seeded import SeededSamples
-from trainer.devices import per_rank_batch
+from trainer.devices import continued_batch, per_rank_batch
 from trainer.errors import ConfigError
 from trainer.journal import Record
 from trainer.normalization import Normalization
 from trainer.optimization import build_optimizer
 from trainer.process_group import ProcessGroup
-from trainer.recipes.recipe import Recipe, TaskData
+from trainer.recipes.recipe import Recipe, TaskData, wants_sync_bn
 from trainer.recipes.registry import recipe_named
 from trainer.run_dir import RunConfig, RunDir
 from trainer.sampling import GlobalBatchSampler, ShardSampler
@@ -66,19 +66,18 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
     refuse_unspawnable(recipe, run_config, group.environment)
     data = recipe.build_data(config)
     model = _model(call, recipe, config, data).to(group.device)
-    if config.batch == AUTO_BATCH:
-        resolved = batch or resolve_batch(
-            config,
-            group=group,
-            recipe=recipe,
-            model=model,
-            train_data=data.train,
-            split_among=split_among,
+    if config.batch == AUTO_BATCH and batch is not None:
+        takers = group.world_size * split_among
+        among = "devices" if split_among > 1 else "ranks"
+        config = config.model_copy(update={"batch": continued_batch(batch, takers, among=among)})
+    elif config.batch == AUTO_BATCH:
+        measured = resolve_batch(
+            config, group=group, recipe=recipe, model=model, train_data=data.train, split_among=split_among
         )
-        config = config.model_copy(update={"batch": resolved})
+        config = config.model_copy(update={"batch": measured})
     share = per_rank_batch(config.batch, group.world_size)
     is_normalized = has_batchnorm(model)
-    is_synchronized = group.world_size > 1 and _wants_sync_bn(config, recipe)
+    is_synchronized = group.world_size > 1 and wants_sync_bn(recipe, config)
     normalization = Normalization.of(run_config, is_synchronized=is_synchronized) if is_normalized else None
     sampler = GlobalBatchSampler(
         data.train,
@@ -127,10 +126,6 @@ def _model(call: Call, recipe: Recipe, config: TrainConfig, data: TaskData) -> n
         return call.model
     seed_weights(config.seed)
     return recipe.build_model(config, data)
-
-
-def _wants_sync_bn(config: TrainConfig, recipe: Recipe) -> bool:
-    return recipe.sync_bn_default if config.sync_bn is None else config.sync_bn
 
 
 def _refuse_unsavable(model: nn.Module, config: TrainConfig) -> None:
