@@ -121,15 +121,17 @@ def accumulated_batches(config: TrainConfig) -> int:
 
 def _model(call: Call, recipe: Recipe, config: TrainConfig, data: TaskData) -> nn.Module:
     if call.model is not None:
-        _refuse_unsavable(call.model, config)
+        _refuse_untrainable(call.model, config)
         recipe.check_model(call.model, config, data)
         return call.model
     seed_weights(config.seed)
     return recipe.build_model(config, data)
 
 
-def _refuse_unsavable(model: nn.Module, config: TrainConfig) -> None:
-    """Raise ConfigError for a model whose weights are not there yet, or whose state is more than a checkpoint holds."""
+def _refuse_untrainable(model: nn.Module, config: TrainConfig) -> None:
+    """Raise ConfigError for a model without weights to train, or whose state is more than a checkpoint holds."""
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ConfigError(f"model: {config.model} has no parameter that requires a gradient, so nothing to train")
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if torch.nn.parameter.is_lazy(tensor):
             raise ConfigError(

@@ -15,6 +15,8 @@ class WeightAverage:
 
     def __init__(self, model: nn.Module, *, decay: float) -> None:
         self._average = AveragedModel(model, multi_avg_fn=_averaging(decay), use_buffers=True)
+        # Such as an attention mask: between infinities there is no average.
+        self._never_finite = [name for name, value in model.named_buffers() if not value.isfinite().all()]
 
     @property
     def model(self) -> nn.Module:
@@ -25,6 +27,8 @@ class WeightAverage:
     def update(self, model: nn.Module) -> None:
         """Take the weights after an optimizer step in; the first ones are the average."""
         self._average.update_parameters(model)
+        for name in self._never_finite:
+            self.model.get_buffer(name).copy_(model.get_buffer(name))
 
     def continue_at(self, step: int) -> None:
         """Go on from the weights that have been put into `model`: the average after `step` updates."""

@@ -3,13 +3,14 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import ConfigDict, NonNegativeInt, TypeAdapter, ValidationError
 from torch import nn, optim
 
 from trainer.durable_files import fsync_folder
@@ -17,6 +18,7 @@ from trainer.errors import CheckpointError, NonFiniteLossError
 from trainer.journal import CheckpointSaved, finite_values, read_backwards, read_records
 from trainer.reporting import Journal, warn
 from trainer.run_dir import RunDir
+from trainer.validation import describe
 
 FORMAT = 3
 """Changes with the fields of a checkpoint."""
@@ -33,13 +35,13 @@ class Checkpoint:
     unaveraged: dict[str, torch.Tensor] | None
     """With `ema`, the weights and buffers that training goes on from."""
     optimizer: dict[str, Any]
-    epoch: int
+    epoch: NonNegativeInt
     """Epochs completed."""
-    step_in_epoch: int
+    step_in_epoch: NonNegativeInt
     """Steps taken in the epoch after those; all of them where only its evaluation is left to do."""
-    step: int
+    step: NonNegativeInt
     """Optimizer steps taken in all."""
-    steps_per_epoch: int
+    steps_per_epoch: NonNegativeInt
     seed: int
     world_size: int
     config: dict[str, Any]
@@ -55,6 +57,11 @@ class Checkpoint:
     """Name of the best checkpoint up to and including this one, in the same folder."""
     best_metric: float | None = None
     format: int = FORMAT
+
+    __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
+
+
+_SCHEMA = TypeAdapter(Checkpoint)
 
 
 def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
@@ -84,7 +91,10 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
     missing = {entry.name for entry in fields(Checkpoint)} ^ payload.keys()
     if missing:
         raise CheckpointError(f"{path}: the checkpoint lacks or has too much of {', '.join(sorted(missing))}")
-    return Checkpoint(**payload)
+    try:
+        return _SCHEMA.validate_python(payload)
+    except ValidationError as error:
+        raise CheckpointError(f"{path}: not a checkpoint that a run has written: {describe(error)}") from error
 
 
 def restore_optimizer(path: Path, checkpoint: Checkpoint, optimizer: optim.Optimizer) -> None:
@@ -115,8 +125,9 @@ def restore_weights(path: Path, weights: Mapping[str, torch.Tensor], model: nn.M
 class CheckpointFolder:
     """The checkpoints of one run directory: rank 0 writes them, and keeps the last and the best."""
 
-    def __init__(self, run_dir: RunDir, journal: Journal) -> None:
-        self._folder, self._journal = run_dir.checkpoints, journal
+    def __init__(self, run_dir: RunDir, journal: Journal, *, never_finite: Collection[str] = ()) -> None:
+        """`never_finite`: names of the model's buffers that are not finite by design, such as an attention mask."""
+        self._folder, self._journal, self._never_finite = run_dir.checkpoints, journal, never_finite
         self._announced, removed = _announced(run_dir)
         self._best: tuple[str, float] | None = None
         self.last_step: int | None = None
@@ -139,7 +150,7 @@ class CheckpointFolder:
         Raises NonFiniteLossError rather than write weights that are not finite, and OSError where the disk is full; in
         both cases nothing earlier is touched.
         """
-        _refuse_non_finite(checkpoint)
+        _refuse_non_finite(checkpoint, besides=self._never_finite)
         name = self._free_name(checkpoint.step)
         is_best = checkpoint.metric is not None and (self._best is None or checkpoint.metric > self._best[1])
         best = (name, checkpoint.metric) if is_best and checkpoint.metric is not None else self._best
@@ -290,10 +301,15 @@ def _recorded_digest(path: Path) -> str | None:
     return next((record.sha256 for record in newest_first if Path(record.path).name == path.name), None)
 
 
-def _refuse_non_finite(checkpoint: Checkpoint) -> None:
+def non_finite(model: nn.Module) -> tuple[str, ...]:
+    """Return the names in a model's state of the tensors that are not finite."""
+    return tuple(name for name, value in model.state_dict().items() if not value.isfinite().all())
+
+
+def _refuse_non_finite(checkpoint: Checkpoint, *, besides: Collection[str]) -> None:
     """Raise NonFiniteLossError for weights that nothing can continue from; a finite loss may have ruined them."""
     weights = checkpoint.model if checkpoint.unaveraged is None else checkpoint.unaveraged
-    tensors = {name: tensor for name, tensor in weights.items() if tensor.is_floating_point()}
+    tensors = {name: tensor for name, tensor in weights.items() if tensor.is_floating_point() and name not in besides}
     finite = torch.stack([tensor.isfinite().all() for tensor in tensors.values()])  # one wait for the device, not many
     if not finite.all():
         name = next(name for name, is_finite in zip(tensors, finite.tolist(), strict=True) if not is_finite)

@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00]*$")]
 
@@ -88,3 +89,18 @@ class TrainConfig(BaseModel):
     """Path of a checkpoint to continue from, on the host that trains."""
     timeout_s: float = Field(default=10_800, ge=1, le=2_592_000)
     """Longest wait in one collective before a rank gives up, in seconds; long, since a rank may be compiling."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_truth_values(cls, value: object, info: ValidationInfo) -> object:
+        """Python counts `true` as 1, and no user does."""
+        if isinstance(value, bool) and info.field_name != "sync_bn":
+            raise PydanticCustomError("truth_value", "{value} is a truth value", {"value": str(value).lower()})
+        return value
+
+    @field_validator("augment")
+    @classmethod
+    def _refuse_repeats(cls, augment: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(augment)) < len(augment):
+            raise ValueError("each change is named once")
+        return augment

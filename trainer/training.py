@@ -11,7 +11,7 @@ import torch
 
 from trainer.assembly import assemble
 from trainer.callbacks import observed
-from trainer.checkpoints import Checkpoint, CheckpointFolder
+from trainer.checkpoints import Checkpoint, CheckpointFolder, non_finite
 from trainer.data.loading import on_device
 from trainer.environment import RankEnvironment
 from trainer.errors import RunInterruptedError
@@ -66,7 +66,9 @@ class Training:
         self.parts = assemble(run_dir, run_config, group, batch=self.resume.batch if self.resume else None)
         self.config = self.parts.config
         self.journal = observed(open_journal(run_dir, rank=group.rank), self.parts.callbacks)
-        self.folder = CheckpointFolder(run_dir, self.journal) if group.rank == 0 else None
+        never_finite = non_finite(self.parts.model)  # as it was built: an attention mask, not a weight
+        is_writer = group.rank == 0
+        self.folder = CheckpointFolder(run_dir, self.journal, never_finite=never_finite) if is_writer else None
         self.loss_watch = LossWatch(group.device, rank=group.rank)
         self.stop = StopAgreement(group.store, rank=group.rank, lead=self.loss_watch.lead)
         self.meter = Throughput()

@@ -32,3 +32,12 @@ def test_a_model_that_does_not_change_is_its_own_average_indices_and_counts_incl
     assert state.keys() == averaged.keys()
     assert [key for key in state if not torch.allclose(state[key], averaged[key], rtol=1e-6, atol=0)] == []
     assert [key for key in state if not state[key].is_floating_point() and not state[key].equal(averaged[key])] == []
+
+
+def test_a_buffer_that_is_never_finite_is_copied() -> None:
+    model = nn.Linear(2, 1)
+    model.register_buffer("mask", torch.tensor([0.0, float("-inf")]))
+    average = WeightAverage(model, decay=0.9)
+    for _ in range(3):
+        average.update(model)
+    assert average.model.get_buffer("mask").tolist() == [0.0, float("-inf")]

@@ -13,7 +13,14 @@ import torch
 from torch import nn, optim
 
 from tests.limits import file_size_limit
-from trainer.checkpoints import Checkpoint, CheckpointFolder, load_checkpoint, restore_optimizer, restore_weights
+from trainer.checkpoints import (
+    Checkpoint,
+    CheckpointFolder,
+    load_checkpoint,
+    non_finite,
+    restore_optimizer,
+    restore_weights,
+)
 from trainer.config import TrainConfig
 from trainer.errors import CheckpointError, NonFiniteLossError
 from trainer.journal import CheckpointSaved, JournalWriter, read_journal
@@ -250,3 +257,26 @@ def test_a_checkpoint_from_before_there_were_averages_is_read(run_dir: RunDir, f
     torch.save(payload | {"format": 2}, path)
     read = load_checkpoint(path)
     assert (read.step, read.metric, read.unaveraged, read.format) == (1, 0.25, None, 3)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("config", None), ("model", None), ("model", {"weight": 1}), ("step", -5), ("epoch", "many")]
+)
+def test_a_checkpoint_that_no_run_has_written_is_refused_by_the_field(
+    field: str, value: object, run_dir: RunDir, folder: CheckpointFolder, tmp_path: Path
+) -> None:
+    folder.save(checkpoint(1))
+    payload = torch.load(run_dir.checkpoints / "step-00000001.pt", weights_only=True) | {field: value}
+    torch.save(payload, tmp_path / "handmade.pt")
+    with pytest.raises(CheckpointError, match=rf"handmade\.pt: not a checkpoint that a run has written: {field}"):
+        load_checkpoint(tmp_path / "handmade.pt")
+
+
+def test_a_mask_that_is_never_finite_is_no_fault_of_the_weights(run_dir: RunDir) -> None:
+    masked = model()
+    masked.register_buffer("mask", torch.full((2, 2), float("-inf")))
+    assert non_finite(masked) == ("mask",)
+    folder = CheckpointFolder(run_dir, JournalWriter(run_dir.journal), never_finite=non_finite(masked))
+    folder.save(checkpoint(1, model=masked.state_dict()))
+    with pytest.raises(NonFiniteLossError, match="weight"):
+        folder.save(checkpoint(2, model=masked.state_dict() | {"weight": torch.full((2, 100), float("nan"))}))
