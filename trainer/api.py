@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trainer.command import new_run_dir, run_in
 from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import error_of
 from trainer.errors import Cause, CheckpointError
 from trainer.journal import EpochEnd, Record, read_records
+from trainer.local_run import new_run_dir, run_in
 from trainer.run_dir import RunDir
 from trainer.terminal import say
 from trainer.train_file import TrainFile
@@ -84,7 +84,7 @@ def train(
     if is_rank(os.environ):
         from trainer.caller import refuse_call_inside_run
 
-        refuse_call_inside_run()
+        refuse_call_inside_run("train()")
     call = None
     if not isinstance(model, str) or callbacks:
         from trainer.caller import call_of  # imports torch

@@ -74,14 +74,15 @@ def pack(call: Call) -> bytes:
 
 
 def copied(call: Call) -> Call:
-    """Return the call with a copy of its model, for a run in this process: the caller's own stays as it is.
+    """Return the call with a copy of its model on the CPU, for a run in this process: the caller's stays as it is.
 
+    That is where a recipe looks a model over, and what it says of one is the same wherever the caller has put it.
     Raises ConfigError for a model that cannot be copied.
     """
     if call.model is None:
         return call
     try:
-        model = copy.deepcopy(call.model)
+        model = copy.deepcopy(call.model).to("cpu")
     except MemoryError:
         raise
     except Exception as error:
@@ -138,12 +139,12 @@ def calling(call: Call) -> Iterator[None]:
         _going_on.remove(call)
 
 
-def refuse_call_inside_run() -> None:
-    """Raise ConfigError where train() is called in a rank: by a script that the rank imports, or by a callback."""
-    refuse_call_during_import()
+def refuse_call_inside_run(called: str) -> None:
+    """Raise ConfigError for a call of train(), or the like, in a rank: by the script that it imports, or a callback."""
+    refuse_call_during_import(called)
     if _going_on:
         raise ConfigError(
-            "train() was called inside a run, by a callback or a model; call it in the script, afterwards"
+            f"{called} was called inside a run, by a callback or a model; call it in the script, afterwards"
         )
 
 

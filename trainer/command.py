@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,11 +16,12 @@ from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, TrainingError, os_error_cause
 from trainer.journal import finite_values
-from trainer.launch import DEFAULT_GRACE_S, RunDirBusyError, launch, run_dir_tag
+from trainer.launch import RunDirBusyError, run_dir_tag
+from trainer.local_run import new_run_dir, run_in
 from trainer.outcome import Outcome
 from trainer.parity_command import run_parity
-from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, GRACE_VARIABLE, RUN_DIR_VARIABLE, RunConfig, RunDir
-from trainer.terminal import RunDisplay, say
+from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
+from trainer.terminal import say
 from trainer.train_file import LAUNCH_FIELDS, TrainFile
 
 
@@ -31,43 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         status = _status_of(sys.argv[1:] if arguments is None else arguments)
     except TrainingError as error:
         say(f"error: {error}")
-        status = EXIT_USAGE
+        # Beside peers that did not come, nothing but what was asked for is at fault before there is a run.
+        status = EXIT_FAILED if error.cause is Cause.COMMUNICATION else EXIT_USAGE
     except OSError as error:
         say(f"error: {error}")
         status = EXIT_DISK_FULL if os_error_cause(error) is Cause.DISK_FULL else EXIT_FAILED
     _end_with(status)
-
-
-def run_in(run_dir: RunDir) -> Outcome:
-    """Launch a prepared run directory, showing how it goes on the terminal."""
-    with suppress(OSError, ValueError):  # a configuration that cannot be read is the launcher's to tell
-        _say_what_it_waits_for(run_dir.read_config())
-    with RunDisplay(run_dir) as display:
-        return launch(run_dir, grace_s=_grace_s(), watch=display.update)
-
-
-def _say_what_it_waits_for(config: RunConfig) -> None:
-    if config.node_rank > 0:
-        at, within = f"{config.master_addr} port {config.master_port}", f"{config.train.timeout_s:g} s (timeout_s)"
-        say(f"node {config.node_rank} of {config.nnodes}: looks for node 0 at {at}, and gives up after {within}")
-
-
-def new_run_dir(output: Path | None) -> Path:
-    """Return the folder for a new run: `output`, or the next free one below ./runs."""
-    if output is not None:
-        if (output / "config.json").exists():
-            raise ConfigError(f"output: {output} holds a run already; `python -m trainer {output}` continues it")
-        return output
-    stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
-    number = 1
-    while True:
-        folder = Path("runs", f"{stamp}-{number}")
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:  # another run began in this second
-            number += 1
-        else:
-            return folder
 
 
 def _status_of(words: Sequence[str]) -> int:
@@ -169,14 +138,6 @@ def _end_with(status: int) -> NoReturn:
     except OSError:
         os._exit(status)
     sys.exit(status)
-
-
-def _grace_s() -> float:
-    text = os.environ.get(GRACE_VARIABLE, "")
-    try:
-        return float(text) if text else DEFAULT_GRACE_S
-    except ValueError as error:
-        raise ConfigError(f"environment variable {GRACE_VARIABLE}: {text!r} is not a number of seconds") from error
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -24,6 +24,10 @@ class RankEnvironment:
     master_port: int = 0
     is_spawned: bool = False
     """Our own launcher started this rank, not torchrun."""
+    run_id: str = ""
+    """What torchrun calls the run; empty where it has not started this rank."""
+    restart_count: int = 0
+    """How often torchrun has started all ranks anew (`--max-restarts`)."""
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "RankEnvironment":
@@ -38,6 +42,8 @@ class RankEnvironment:
             master_addr=environ.get("MASTER_ADDR", "127.0.0.1"),
             master_port=_integer(environ, "MASTER_PORT", 0),
             is_spawned=MASTER_FD_VARIABLE in environ,
+            run_id=environ.get("TORCHELASTIC_RUN_ID", ""),
+            restart_count=_integer(environ, "TORCHELASTIC_RESTART_COUNT", 0),
         )
 
     def variables(self) -> dict[str, str]:

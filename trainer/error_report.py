@@ -1,5 +1,6 @@
 """The error report: why a run, or one rank of it, failed, as error.json and ranks/N.error.json hold it."""
 
+import os
 import signal
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +54,24 @@ class ErrorReport(BaseModel):
     def write(self, path: Path) -> None:
         """Write an error file, whole or not at all. Raises OSError."""
         write_atomic(path, self.model_dump_json(indent=2).encode())
+
+    def write_first(self, path: Path, *, writer: str) -> None:
+        """Write an error file that several write at once, whole, unless another was there first. Raises OSError.
+
+        `writer` is a name that none of the others has. On a file system without hard links, the last of two that write
+        in the same instant has the word.
+        """
+        own = path.with_name(f".{path.stem}-{writer}{path.suffix}")
+        self.write(own)
+        try:
+            os.link(own, path)
+        except FileExistsError:
+            pass
+        except OSError:
+            if not path.exists():
+                own.rename(path)
+        finally:
+            own.unlink(missing_ok=True)
 
 
 def error_of(report: ErrorReport, run_dir: Path) -> TrainingError:

@@ -15,19 +15,23 @@ _former_mains: list[ModuleType] = []
 """Kept, since code of theirs may still be running."""
 
 
+@dataclass
 class _Import:
-    """The import of a main module that is going on in this process."""
+    """An import of a main module."""
 
-    going_on = False
-    reached_train = False
-    """The script has called train() at its top level."""
+    reached: str = ""
+    """What the script has called at its top level that starts ranks, such as train()."""
 
 
-def refuse_call_during_import() -> None:
-    """Raise ConfigError where the script that is being imported calls train(): nothing keeps the call from ranks."""
-    if _Import.going_on:
-        _Import.reached_train = True
-        raise ConfigError("train() was called while a rank imported the script")
+_going_on: list[_Import] = []
+"""The import that is going on in this process, if there is one."""
+
+
+def refuse_call_during_import(called: str) -> None:
+    """Raise ConfigError where the script that is being imported makes a call that starts ranks: each would make it."""
+    if _going_on:
+        _going_on[-1].reached = called
+        raise ConfigError(f"{called} was called while a rank imported the script")
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,8 @@ class MainModule:
         shown = self.script or f"python -m {self.module}"
         content: dict[str, Any] = {}
         failure: BaseException | None = None
-        _Import.going_on = True
+        importing = _Import()
+        _going_on.append(importing)
         try:
             if self.module is not None:
                 content = runpy.run_module(self.module, run_name=_MAIN, alter_sys=True)
@@ -85,11 +90,11 @@ class MainModule:
         except (Exception, SystemExit) as error:  # noqa: BLE001  (whatever a script does at its top level)
             failure = error
         finally:
-            _Import.going_on = False
-        if _Import.reached_train:  # also where the script has caught what was raised at that
+            _going_on.remove(importing)
+        if importing.reached:  # also where the script has caught what was raised at that
             raise ConfigError(
-                f"{shown} calls train() at its top level; each rank imports the script, to get at its model and "
-                'callbacks, and came to the call again: put it under `if __name__ == "__main__":`'
+                f"{shown} calls {importing.reached} at its top level; each rank imports the script, to get at its "
+                'model and callbacks, and came to the call again: put it under `if __name__ == "__main__":`'
             )
         if failure is not None:
             raise ConfigError(

@@ -1,5 +1,6 @@
 """Parity: the proof, on a user's own configuration, that it trains the same weights on any number of ranks."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,16 +11,17 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from trainer.caller import Call, pack, write_call
+from trainer.caller import Call, pack, refuse_call_inside_run, write_call
 from trainer.checkpoints import Checkpoint, load_checkpoint
-from trainer.command import run_in
 from trainer.config import AUTO_BATCH, TrainConfig
 from trainer.double_precision import in_double
+from trainer.environment import is_rank
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, DeviceError, RunFailedError, RunInterruptedError
 from trainer.inexactness import inexactness
 from trainer.interrupting import interruptible
 from trainer.journal import Metrics, Started, read_records
+from trainer.local_run import run_in
 from trainer.outcome import Outcome
 from trainer.recipes.recipe import Recipe
 from trainer.recipes.registry import recipe_named
@@ -99,6 +101,9 @@ def parity(
         RunFailedError: a run failed; its `cause` says why.
         RunInterruptedError: SIGINT, SIGTERM or SIGHUP ended it.
     """
+    refuse_call_inside_run("parity()")
+    if is_rank(os.environ):
+        raise ConfigError("parity: it starts its own ranks; run it without torchrun")
     configs = _run_configs(file, world_sizes, steps=steps, double=double)
     _, model = _model(file.train)
     packed = pack(Call(in_double(model), ())) if double else None

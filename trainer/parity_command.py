@@ -1,14 +1,12 @@
 """The command `python -m trainer parity`: run the proof of a train.yaml, and print what it found."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.environment import is_rank
-from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
+from trainer.errors import Cause, RunFailedError, RunInterruptedError
 from trainer.interrupting import interruptible
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from trainer.terminal import say
@@ -27,8 +25,6 @@ def run_parity(arguments: Sequence[str]) -> int:
     Raises ConfigError or DataError for what cannot be run (exit status 2).
     """
     options = _parser().parse_args(arguments)
-    if is_rank(os.environ):
-        raise ConfigError("parity: it starts its own ranks; run it without torchrun")
     try:
         with interruptible():
             return _prove(options)

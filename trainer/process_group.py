@@ -1,7 +1,8 @@
 """The process group: this rank's device, its peers, and the collectives that training needs."""
 
-import itertools
 import os
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -9,47 +10,43 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.rendezvous import rendezvous
 
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
 from trainer.errors import DeviceError
-from trainer.roll_call import PeersMissingError, call_roll
+from trainer.roll_call import PeersMissingError, awaited, call_roll, patience_s
 from trainer.run_dir import RunConfig
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
 
 
-_runs = itertools.count()
-"""How many runs this process has taken part in: under torchrun, one store serves them all."""
+_ENDED = "rank_0/ended"
+"""Set once rank 0 has ended by an error."""
+_POLL_S = 0.02
 
 
 def connect(environment: RankEnvironment, config: RunConfig) -> "Store | None":
-    """Return the store that all ranks share, once they are there, or None where there is one rank only.
+    """Return the store of our launcher's ranks, once all are there, or None where there is one rank only.
 
-    Our launcher hands rank 0 a listening socket, so that no other run can take the port; under torchrun the store is
-    torchrun's. Raises ConfigError where the ranks do not run the same, and PeersMissingError after `timeout_s`.
+    The launcher hands rank 0 a listening socket, so that no other run can take the port. Raises ConfigError where the
+    ranks do not run the same, and PeersMissingError after `timeout_s`.
     """
     if environment.world_size == 1:
         return None
-    timeout = timedelta(seconds=config.train.timeout_s)
-    if environment.is_spawned:
-        store = _meet(environment, os.environ.pop(MASTER_FD_VARIABLE, ""), timeout)
-    else:
-        torchruns, _, _ = next(rendezvous("env://", environment.rank, environment.world_size, timeout=timeout))
-        torchruns.set_timeout(timeout)
-        store = dist.PrefixStore(f"rankzero/{next(_runs)}", torchruns)  # type: ignore[attr-defined]  # as TCPStore is
-    call_roll(store, environment, config, objection=_objection(environment, config))
+    timeout_s = config.train.timeout_s
+    store = _meet(environment, os.environ.pop(MASTER_FD_VARIABLE, ""), timedelta(seconds=timeout_s))
+    objection = missing_device(environment, config)
+    call_roll(store, environment, config, timeout_s=timeout_s, objection=objection)
     return store
 
 
-def _objection(environment: RankEnvironment, config: RunConfig) -> str:
-    """Say that this rank's device is missing, before the others wait for it."""
+def missing_device(environment: RankEnvironment, config: RunConfig) -> DeviceError | None:
+    """Return that this rank's device is missing, if so: to be said before the others wait for it."""
     try:
         local_device(config.devices[environment.local_rank], simulated=config.simulated)
     except DeviceError as error:
-        return str(error)
-    return ""
+        return error
+    return None
 
 
 def _meet(environment: RankEnvironment, inherited: str, timeout: timedelta) -> "Store":
@@ -135,14 +132,28 @@ class ProcessGroup:
 
 
 def shared(store: "Store | None", name: str, value: str, *, rank: int) -> str:
-    """Return rank 0's `value` on every rank that shares the store."""
+    """Return rank 0's `value` on every rank that shares the store.
+
+    Raises PeersMissingError where rank 0 ends before it has one, or says nothing for as long as a collective may take.
+    """
     if store is None:
         return value
     if rank == 0:
         store.set(name, value)
         return value
-    value_of_rank_0: bytes = store.get(name)
-    return value_of_rank_0.decode()
+    deadline = time.monotonic() + patience_s(store)
+    while not store.check([name]) and time.monotonic() < deadline:  # then `awaited` says what is missing
+        if store.check([_ENDED]):
+            raise PeersMissingError("rank 0 has ended by an error, and says itself by which")
+        time.sleep(_POLL_S)
+    return awaited(store, name)
+
+
+def tell_end(store: "Store | None", *, rank: int) -> None:
+    """Let nobody wait for word of a rank that has ended by an error, though its process may live on."""
+    if store is not None and rank == 0:
+        with suppress(dist.DistError):  # with the store gone, they are told so
+            store.set(_ENDED, "")
 
 
 def local_device(device: str, *, simulated: bool) -> torch.device:

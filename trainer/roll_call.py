@@ -2,7 +2,10 @@
 
 import json
 import time
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+
+import torch.distributed as dist
 
 from trainer.environment import RankEnvironment
 from trainer.errors import Cause, ConfigError, TrainingError
@@ -12,49 +15,97 @@ if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
 
 _RUN = "roll_call/run"
-"""What rank 0 runs, for the others to compare."""
-_PRESENT = "roll_call/present"
-"""How many ranks are there."""
-_REFUSAL = "roll_call/refusal"
-"""Why a rank takes no part: the last one that says so."""
-_VERDICT = "roll_call/verdict"
-"""Rank 0's word to all: empty, or why the run does not begin."""
-_READ = "roll_call/read"
-"""How many ranks have read it."""
+"""What rank 0 runs, for the others to compare; nothing where it cannot run."""
 _POLL_S = 0.02
 _READ_WITHIN_S = 5.0
-"""How long rank 0, whose store it is, stays to have its verdict read."""
+"""How long rank 0, whose store it may be, stays to have its verdict read."""
 
 
 class PeersMissingError(TrainingError):
-    """Not all ranks of the run have come in time."""
+    """Not all ranks of the run have come in time, or rank 0 has gone."""
 
     cause = Cause.COMMUNICATION
 
 
-def call_roll(store: "Store", environment: RankEnvironment, config: RunConfig, *, objection: str = "") -> None:
+def call_roll(
+    store: "Store",
+    environment: RankEnvironment,
+    config: RunConfig | None,
+    *,
+    timeout_s: float,
+    objection: Exception | None = None,
+) -> None:
     """Return once all ranks of the run are there and run the same.
 
     Without it, a node that was started with another train.yaml would train along, each step the mean of two different
     runs; and one with another number of ranks, or that lacks a device, would have all the others wait for peers that
-    never come. `objection` says why this rank cannot take part, if so.
+    never come. `objection` says why this rank cannot take part, if so; `config` may be None then.
 
-    Raises ConfigError, on every rank, that names what is wrong, and PeersMissingError after the configured `timeout_s`.
+    Raises, on every rank, what is wrong: the objection, or ConfigError that names the field, and PeersMissingError
+    after `timeout_s`.
     """
-    ours = _card(config)
+    ours = _card(config) if config is not None else None
     if environment.rank == 0:
         store.set(_RUN, json.dumps(ours))
-    theirs = ours if environment.rank == 0 else json.loads(store.get(_RUN))
-    refusal = objection or _difference(ours, theirs) or _double(store, environment)
-    if refusal:
-        store.set(_REFUSAL, f"node {environment.node_rank} takes no part: {refusal}")
-    if refusal and environment.rank > 0:
-        raise ConfigError(refusal)
-    store.add(_PRESENT, 1)
-    verdict = _decide(store, environment, config) if environment.rank == 0 else store.get(_VERDICT).decode()
+    if ours is not None and objection is None:
+        theirs = ours if environment.rank == 0 else json.loads(awaited(store, _RUN))
+        refusal = _difference(ours, theirs or ours) or _double(store, environment)
+        objection = ConfigError(refusal) if refusal else None
+    agree(store, environment, "roll_call", objection=objection, timeout_s=timeout_s)
+
+
+def agree(
+    store: "Store | None", environment: RankEnvironment, matter: str, *, objection: Exception | None, timeout_s: float
+) -> None:
+    """Return once all ranks have come to `matter` with nothing to object; none waits for one that gives up there.
+
+    Raises the objection on the rank that has it, and ConfigError that says it on the others; PeersMissingError where
+    not all have come within `timeout_s`.
+    """
+    if store is None:
+        if objection is not None:
+            raise objection
+        return
+    keys = _Keys(matter)
+    if objection is not None:
+        store.set(keys.refusal, f"node {environment.node_rank} takes no part: {objection}")
+        if environment.rank > 0:
+            raise objection
+    store.add(keys.present, 1)
+    verdict = _decide(store, environment, keys, timeout_s) if environment.rank == 0 else awaited(store, keys.verdict)
     if verdict:
-        _let_it_be_read(store, environment)
-        raise ConfigError(refusal or verdict)
+        _let_it_be_read(store, environment, keys)
+        raise objection or ConfigError(verdict)
+
+
+def awaited(store: "Store", key: str) -> str:
+    """Return what rank 0 has written, or will. Raises PeersMissingError where it does not in the store's time."""
+    try:
+        value: bytes = store.get(key)
+    except dist.DistError as error:
+        within = f"within {patience_s(store):g} s (timeout_s)"
+        raise PeersMissingError(f"no word of rank 0 {within}, or it is gone, and the store with it: {error}") from error
+    return value.decode()
+
+
+def patience_s(store: "Store") -> float:
+    """How long a store waits for a key."""
+    timeout: timedelta = store.timeout  # type: ignore[attr-defined]  # torch's stub lacks it
+    return timeout.total_seconds()
+
+
+class _Keys:
+    """Where the ranks of a run leave word about one matter."""
+
+    def __init__(self, matter: str) -> None:
+        self.present = f"{matter}/present"
+        """How many ranks have come to it."""
+        self.refusal = f"{matter}/refusal"
+        """Why a rank takes no part: the last one that says so."""
+        self.verdict = f"{matter}/verdict"
+        """Rank 0's word to all: empty, or why the run does not go on."""
+        self.read = f"{matter}/read"
+        """How many ranks have read it."""
 
 
 def _card(config: RunConfig) -> dict[str, Any]:
@@ -90,31 +141,31 @@ def _double(store: "Store", environment: RankEnvironment) -> str:
     )
 
 
-def _decide(store: "Store", environment: RankEnvironment, config: RunConfig) -> str:
-    """Wait for all, and tell all whether the run begins: as rank 0."""
-    deadline = time.monotonic() + config.train.timeout_s
-    while not store.check([_REFUSAL]):
-        if (present := store.add(_PRESENT, 0)) >= environment.world_size:
-            store.set(_VERDICT, "")
+def _decide(store: "Store", environment: RankEnvironment, keys: _Keys, timeout_s: float) -> str:
+    """Wait for all, and tell all whether the run goes on: as rank 0."""
+    deadline = time.monotonic() + timeout_s
+    while not store.check([keys.refusal]):
+        if (present := store.add(keys.present, 0)) >= environment.world_size:
+            store.set(keys.verdict, "")
             return ""
         if time.monotonic() > deadline:
             raise PeersMissingError(
-                f"only {present} of {environment.world_size} ranks have come within {config.train.timeout_s:g} s "
-                f"(timeout_s): are all {config.nnodes} nodes started, and does each reach port "
-                f"{environment.master_port} of node 0?"
+                f"only {present} of {environment.world_size} ranks have come within {timeout_s:g} s "
+                f"(timeout_s): are all {environment.world_size // environment.local_world_size} nodes started, and "
+                f"does each reach port {environment.master_port} of node 0?"
             )
         time.sleep(_POLL_S)
-    verdict = store.get(_REFUSAL).decode()
-    store.set(_VERDICT, verdict)
+    verdict: str = store.get(keys.refusal).decode()
+    store.set(keys.verdict, verdict)
     return verdict
 
 
-def _let_it_be_read(store: "Store", environment: RankEnvironment) -> None:
-    """As rank 0, stay until the others have read a verdict, for they get it from this process."""
+def _let_it_be_read(store: "Store", environment: RankEnvironment, keys: _Keys) -> None:
+    """As rank 0, stay until the others have read a verdict, for they may get it from this process."""
     if environment.rank != 0:
-        store.add(_READ, 1)
+        store.add(keys.read, 1)
         return
-    others = store.add(_PRESENT, 0) - 1
+    others = store.add(keys.present, 0) - 1
     deadline = time.monotonic() + _READ_WITHIN_S
-    while store.add(_READ, 0) < others and time.monotonic() < deadline:
+    while store.add(keys.read, 0) < others and time.monotonic() < deadline:
         time.sleep(_POLL_S)

@@ -11,36 +11,30 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import torch.distributed as dist
 
-from trainer.caller import Call, calling, copied, refuse_call_inside_run
-from trainer.command import new_run_dir
+from trainer.caller import Call, calling, copied
 from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport, error_of
 from trainer.errors import Cause, ConfigError, RunInterruptedError
+from trainer.launch import OTHER_REPORTS_S, POLL_S
 from trainer.parent_death import die_with_parent
-from trainer.process_group import connect, shared
+from trainer.process_group import tell_end
 from trainer.rank import end_with, report
 from trainer.reporting import ProgressFile
-from trainer.run_dir import RUN_DIR_VARIABLE, RunConfig, RunDir
+from trainer.run_dir import RUN_DIR_VARIABLE, RunDir
 from trainer.terminal import RunDisplay, say
+from trainer.torchrun_meeting import Meeting, meet
 from trainer.train_file import TrainFile
 from trainer.training import run
-
-if TYPE_CHECKING:
-    from torch._C._distributed_c10d import Store
-
-_OTHER_REPORTS_S = 2.0
-"""How long a rank that has merely lost its peers waits for one of them to say why."""
-_POLL_S = 0.05
 
 
 def run_as_rank(file: TrainFile, environment: RankEnvironment, *, output: Path | None) -> NoReturn:
     """Train as the one rank that the environment says this process is, and end the process."""
     die_with_parent(os.getppid())  # a torchrun that is killed ends no rank
-    rank = _Rank.enter(file, environment, output=output)
+    rank = _Rank(environment, meet(file, environment, output=output, has_call=False, on_shared_folder=False))
     os.environ[RUN_DIR_VARIABLE] = str(rank.run_dir.path)
 
     def train() -> None:
@@ -58,19 +52,19 @@ def train_as_rank(file: TrainFile, environment: RankEnvironment, *, output: Path
     trained as a copy. Raises ConfigError where the run cannot begin, RunInterruptedError and RunFailedError on every
     rank, with what ended this one as its cause.
     """
-    refuse_call_inside_run()
+    if threading.current_thread() is not threading.main_thread():
+        raise ConfigError(
+            "train() under torchrun trains in the thread that calls it and hears the signals that stop a run, which "
+            "only the main thread can: call it there"
+        )
     if dist.is_initialized():
         raise ConfigError(
             "train() makes a process group of its own, and the script has one already: call train() before "
             "init_process_group() or after destroy_process_group()"
         )
     own = copied(call) if call is not None else Call(model=None, callbacks=())
-    rank = _Rank.enter(file, environment, output=output, has_call=call is not None)
-    if not rank.run_dir.config.exists():
-        raise ConfigError(
-            f"output: rank 0's run directory, {rank.run_dir.path}, is not to be seen on this host; train() under "
-            "torchrun needs one on a file system that all hosts share"
-        )
+    meeting = meet(file, environment, output=output, has_call=call is not None, on_shared_folder=True)
+    rank = _Rank(environment, meeting)
     with _handlers_given_back(), calling(own):
         failed = True
         try:
@@ -93,31 +87,25 @@ def train_as_rank(file: TrainFile, environment: RankEnvironment, *, output: Path
 @dataclass(frozen=True)
 class _Rank:
     environment: RankEnvironment
-    config: RunConfig
-    store: "Store | None"
-    run_dir: RunDir
+    meeting: Meeting
 
-    @classmethod
-    def enter(
-        cls, file: TrainFile, environment: RankEnvironment, *, output: Path | None, has_call: bool = False
-    ) -> "_Rank":
-        """Meet the others. Rank 0 makes the run directory; the others learn of it through torchrun's store."""
-        config = file.run_config_under_torchrun(environment).model_copy(update={"call": has_call})
-        store = connect(environment, config)
-        path = ""
-        if environment.rank == 0:
-            run_dir = RunDir(new_run_dir(output).resolve())
-            run_dir.create(config)
-            path = str(run_dir.path)
-            say(f"run directory: {path}")
-        return cls(environment, config, store, RunDir(Path(shared(store, "run_dir", path, rank=environment.rank))))
+    @property
+    def run_dir(self) -> RunDir:
+        return self.meeting.run_dir
 
     def train(self) -> None:
-        self.run_dir.ranks.mkdir(parents=True, exist_ok=True)  # on another host, rank 0 has made nothing
+        if self.meeting.is_complete:
+            return
         with _shown(self.run_dir) if self.environment.rank == 0 else nullcontext():
             progress = ProgressFile(self.run_dir, local_rank=self.environment.local_rank)
             progress.write("starting", 0)
-            run(self.run_dir, self.config, environment=self.environment, store=self.store, progress=progress)
+            run(
+                self.run_dir,
+                self.meeting.config,
+                environment=self.environment,
+                store=self.meeting.store,
+                progress=progress,
+            )
 
     def tell(self, error: BaseException) -> int:
         """Say in this rank's error file what ended it, and in the run's if it is the first; return the exit status.
@@ -125,6 +113,7 @@ class _Rank:
         No launcher of ours is there to compare what the ranks know, so the first that is at fault has the word, and one
         that has merely lost its peers only if none of them says why.
         """
+        tell_end(self.meeting.store, rank=self.environment.rank)
         status = report(error, self.run_dir, self.environment)
         known = self.run_dir.read_rank_error(self.environment.local_rank)
         if isinstance(error, RunInterruptedError) and self.environment.rank == 0:
@@ -132,17 +121,13 @@ class _Rank:
         if known is None:
             return status
         if known.cause is Cause.COMMUNICATION:
-            deadline = time.monotonic() + _OTHER_REPORTS_S
+            deadline = time.monotonic() + OTHER_REPORTS_S
             while not self.run_dir.error.exists() and time.monotonic() < deadline:
-                time.sleep(_POLL_S)
+                time.sleep(POLL_S)
             message = f"it lost its peers, and none has said why: what ended them, torchrun tells ({known.message})"
             known = known.model_copy(update={"message": message})
-        temporary = self.run_dir.error.with_name(f".error-{self.environment.rank}.json")
-        with suppress(OSError):  # one was there first, or the disk is full: standard error has it in any case
-            known.write(temporary)
-            os.link(temporary, self.run_dir.error)
-        with suppress(OSError):
-            temporary.unlink()
+        with suppress(OSError):  # the disk is full: standard error has it in any case
+            known.write_first(self.run_dir.error, writer=f"rank-{self.environment.rank}")
         return status
 
 
@@ -152,7 +137,7 @@ def _shown(run_dir: RunDir) -> Iterator[None]:
     is_over = threading.Event()
 
     def follow() -> None:
-        while not is_over.wait(_POLL_S):
+        while not is_over.wait(POLL_S):
             display.update()
 
     with RunDisplay(run_dir) as display:

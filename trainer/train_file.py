@@ -81,17 +81,20 @@ class TrainFile:
     def run_config_under_torchrun(self, environment: RankEnvironment) -> RunConfig:
         """Return what the ranks that torchrun has started on this node run: where to train is torchrun's to say.
 
-        The device list yields to LOCAL_RANK, and the nodes and their meeting point are the environment's. Raises
-        ConfigError where they do not fit.
+        The nodes and their meeting point are the environment's, and the device list yields to LOCAL_RANK: one of as
+        many devices as ranks says which rank takes which, another only of which kind. Raises ConfigError where they do
+        not fit.
         """
+        nnodes = max(1, environment.world_size // environment.local_world_size)
         config = RunConfig(
             train=self.train,
             devices=self._devices_under_torchrun(environment),
-            nnodes=max(1, environment.world_size // environment.local_world_size),
+            nnodes=nnodes,
             node_rank=environment.node_rank,
-            master_addr=environment.master_addr,
-            master_port=environment.master_port,
         )
+        if nnodes > 1:  # on one node it is for this time only: a launcher that continues it takes a port of its own
+            meeting_point = {"master_addr": environment.master_addr, "master_port": environment.master_port}
+            config = config.model_copy(update=meeting_point)
         if config.world_size != environment.world_size:
             raise ConfigError(
                 f"nproc-per-node: torchrun has started {environment.local_world_size} ranks on this node and "
@@ -107,16 +110,17 @@ class TrainFile:
                 f"strategy: {self.train.strategy!r} is one process, and torchrun has started {environment.world_size}; "
                 "start it with `python -m trainer`, or leave strategy out"
             )
-        devices = tuple(self.device.split(","))
-        if self.device == "auto" and _resolved("auto").startswith("cuda"):
-            devices = tuple(f"cuda:{index}" for index in range(count))
-        elif self.device in ("auto", "cpu"):
-            devices = ("cpu",) * count
-        elif self.train.strategy == "ddp" and len(devices) != count:
+        device = _resolved(self.device)
+        devices = tuple(device.split(","))
+        if self.train.strategy != "ddp" or len(devices) == count:
+            return devices
+        if device == "mps" and self.device == "auto":
+            device = "cpu"
+        if device == "mps":
             raise DeviceError(
-                f"device: torchrun has started {count} ranks on this host, and {self.device!r} names {len(devices)}"
+                f"device: torchrun has started {count} ranks on this host, which has one 'mps'; name cpu, or start one"
             )
-        return devices
+        return ("cpu",) * count if device == "cpu" else tuple(f"cuda:{local_rank}" for local_rank in range(count))
 
     def _master_addr(self) -> str:
         if self.master_addr is not None:

@@ -141,10 +141,17 @@ def test_classes_of_code_that_no_rank_can_import_are_refused() -> None:
     [
         ("raise OSError('busy')", "its top level raised OSError: busy"),
         ("import sys; sys.exit(4)", "its top level raised SystemExit: 4"),
-        ("refuse_call_during_import()", "calls train() at its top level"),
-        ("try:\n    refuse_call_during_import()\nexcept Exception:\n    pass", "calls train() at its top level"),
+        ("refuse_call_during_import('train()')", "calls train() at its top level"),
+        (
+            "try:\n    refuse_call_during_import('train()')\nexcept Exception:\n    pass",
+            "calls train() at its top level",
+        ),
+        (
+            "from trainer.parity import parity\nparity(None, (1, 2), steps=1, tolerance=1e-5)",
+            "calls parity() at its top level",
+        ),
     ],
-    ids=["raises", "exits", "trains", "trains and catches it"],
+    ids=["raises", "exits", "trains", "trains and catches it", "proves parity"],
 )
 def test_a_script_that_a_rank_cannot_import_is_named_with_what_its_top_level_does(
     top_level: str, complaint: str, tmp_path: Path
@@ -187,11 +194,25 @@ def test_a_run_in_the_calling_process_trains_a_copy() -> None:
     assert model.weight.grad is not None
 
 
+def test_a_run_in_the_calling_process_has_its_copy_on_the_cpu_wherever_the_callers_model_is() -> None:
+    elsewhere = "cuda" if torch.cuda.is_available() else "meta"  # meta stands in: nothing can be taken to the CPU
+    model = nn.Linear(2, 2, device=elsewhere)
+
+    if elsewhere == "meta":
+        with pytest.raises(ConfigError, match=r"cannot be copied .*meta tensor"):
+            copied(Call(model, ()))
+    else:
+        own = copied(Call(model, ())).model
+        assert own is not None
+        assert {weight.device.type for weight in own.parameters()} == {"cpu"}
+    assert model.weight.device.type == elsewhere
+
+
 def test_train_inside_a_run_is_refused() -> None:
-    refuse_call_inside_run()
-    with calling(Call(None, ())), pytest.raises(ConfigError, match="inside a run"):
-        refuse_call_inside_run()
-    refuse_call_inside_run()
+    refuse_call_inside_run("train()")
+    with calling(Call(None, ())), pytest.raises(ConfigError, match=r"^train\(\) was called inside a run"):
+        refuse_call_inside_run("train()")
+    refuse_call_inside_run("train()")
 
 
 def test_callbacks_are_called_with_what_is_journaled_and_only_there(tmp_path: Path) -> None:

@@ -1,20 +1,23 @@
 """The roll call: ranks that do not run the same are told, all of them, before they join."""
 
+import errno
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
-from torch.distributed import TCPStore  # type: ignore[attr-defined]  # exported where torch has distributed
+from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]  # exported where torch has distributed
 
 from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
 from trainer.errors import ConfigError
-from trainer.roll_call import PeersMissingError, call_roll
+from trainer.process_group import shared, tell_end
+from trainer.roll_call import PeersMissingError, agree, awaited, call_roll
 from trainer.run_dir import RunConfig
 
 Rank = tuple[RankEnvironment, RunConfig]
+Answer = TypeVar("Answer")
 
 
 def rank(number: int, *, nnodes: int = 2, node_rank: int | None = None, devices: int = 1, **fields: Any) -> Rank:
@@ -39,20 +42,31 @@ def rank(number: int, *, nnodes: int = 2, node_rank: int | None = None, devices:
     return environment, config
 
 
-def words(*ranks: Rank, objections: dict[int, str] | None = None) -> list[str]:
+def words(*ranks: Rank, objections: dict[int, Exception] | None = None) -> list[str]:
     """What each rank is told, in a real store that rank 0 serves: nothing where the run begins."""
-    server = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=20))
 
-    def answer(each: Rank) -> str:
-        environment, config = each
-        store = server
-        if environment.rank > 0:
-            store = TCPStore("127.0.0.1", server.port, wait_for_workers=False, timeout=timedelta(seconds=20))
+    def answer(store: Store, environment: RankEnvironment) -> str:
+        config = next(config for known, config in ranks if known is environment)
         try:
-            call_roll(store, environment, config, objection=(objections or {}).get(environment.rank, ""))
+            objection = (objections or {}).get(environment.rank)
+            call_roll(store, environment, config, timeout_s=20, objection=objection)
         except ConfigError as error:
             return str(error)
         return ""
+
+    return in_one_store(answer, *ranks)
+
+
+def in_one_store(come: Callable[[Store, RankEnvironment], Answer], *ranks: Rank) -> list[Answer]:
+    """What `come` returns on each rank, all of them at once, in a real store that rank 0 serves."""
+    server = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=20))
+
+    def answer(each: Rank) -> Answer:
+        environment, _ = each
+        store = server
+        if environment.rank > 0:
+            store = TCPStore("127.0.0.1", server.port, wait_for_workers=False, timeout=timedelta(seconds=20))
+        return come(store, environment)
 
     with ThreadPoolExecutor(len(ranks)) as pool:
         return list(pool.map(answer, ranks))
@@ -87,7 +101,7 @@ def test_a_node_with_another_number_of_devices_is_refused_though_its_ranks_never
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_rank_that_lacks_its_device_is_not_waited_for(number: int) -> None:
     missing = "device: 'cuda:7' is not on this host"
-    answers = words(rank(0), rank(1), objections={number: missing})
+    answers = words(rank(0), rank(1), objections={number: ConfigError(missing)})
     assert answers[number] == missing
     assert answers[1 - number] == f"node {number} takes no part: {missing}"
 
@@ -99,7 +113,60 @@ def test_two_nodes_of_one_node_rank_are_refused() -> None:
 
 
 def test_rank_0_waits_for_the_others_no_longer_than_a_collective_may_take() -> None:
-    environment, config = rank(0, timeout_s=1)
+    environment, config = rank(0)
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     with pytest.raises(PeersMissingError, match="only 1 of 2 ranks have come within 1 s"):
-        call_roll(store, environment, config)
+        call_roll(store, environment, config, timeout_s=1)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_what_keeps_one_rank_from_a_matter_is_raised_there_and_told_to_the_others(number: int) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def come(store: Store, environment: RankEnvironment) -> Exception | None:
+        try:
+            agree(
+                store,
+                environment,
+                "run_dir",
+                objection=full if environment.rank == number else None,
+                timeout_s=20,
+            )
+        except (OSError, ConfigError) as error:
+            return error
+        return None
+
+    answers = in_one_store(come, *(rank(each) for each in range(3)))
+    assert answers[number] is full
+    others = [answer for each, answer in enumerate(answers) if each != number]
+    assert all(isinstance(other, ConfigError) for other in others)
+    assert all(str(other).endswith("No space left on device") for other in others)
+
+
+def test_a_rank_that_cannot_say_what_it_runs_is_not_waited_for() -> None:
+    def come(store: Store, environment: RankEnvironment) -> str:
+        uneven = ConfigError("nproc-per-node: start as many on every node") if environment.rank == 0 else None
+        config = rank(environment.rank)[1] if environment.rank > 0 else None
+        with pytest.raises(ConfigError) as refused:
+            call_roll(store, environment, config, timeout_s=20, objection=uneven)
+        return str(refused.value)
+
+    own, other = in_one_store(come, rank(0), rank(1))
+    assert own == "nproc-per-node: start as many on every node"
+    assert other == f"node 0 takes no part: {own}"
+
+
+def test_nobody_waits_for_word_of_a_rank_0_that_has_ended_or_is_gone() -> None:
+    def come(store: Store, environment: RankEnvironment) -> str:
+        if environment.rank == 0:
+            tell_end(store, rank=0)
+            return ""
+        with pytest.raises(PeersMissingError) as missing:
+            shared(store, "batch", "", rank=environment.rank)
+        return str(missing.value)
+
+    assert in_one_store(come, rank(0), rank(1))[1].startswith("rank 0 has ended")
+
+    silent = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=1))
+    with pytest.raises(PeersMissingError, match="no word of rank 0 within 1 s"):
+        awaited(silent, "verdict")

@@ -120,6 +120,35 @@ def test_under_torchrun_the_nodes_are_torchruns_and_the_devices_those_of_each_no
     assert config.devices == ("cuda:2", "cuda:3")
 
 
+def test_under_torchrun_one_node_leaves_no_port_for_a_later_launcher_to_insist_on() -> None:
+    config = train_file().run_config_under_torchrun(torchrun(local=2))
+    assert (config.master_addr, config.master_port) == ("127.0.0.1", 0)
+    config = train_file().run_config_under_torchrun(torchrun(nodes=2, local=2))
+    assert (config.master_addr, config.master_port) == ("alpha", 29400)
+
+
+@pytest.mark.parametrize(
+    ("device", "ranks", "devices"),
+    [
+        ("cuda:3,cuda:1", 2, ("cuda:3", "cuda:1")),
+        ("cuda:1", 1, ("cuda:1",)),
+        ("cuda:0", 2, ("cuda:0", "cuda:1")),
+        ("cuda:4,cuda:5,cuda:6", 2, ("cuda:0", "cuda:1")),
+        ("cpu", 2, ("cpu", "cpu")),
+        ("mps", 1, ("mps",)),
+    ],
+)
+def test_under_torchrun_the_device_list_yields_to_the_local_rank_unless_it_has_one_for_each(
+    device: str, ranks: int, devices: tuple[str, ...]
+) -> None:
+    assert replace(train_file(), device=device).run_config_under_torchrun(torchrun(local=ranks)).devices == devices
+
+
+def test_under_torchrun_a_device_that_ranks_cannot_share_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"device: torchrun has started 2 .* 'mps'"):
+        train_file(device="mps").run_config_under_torchrun(torchrun(local=2))
+
+
 def test_under_torchrun_every_node_has_as_many_ranks() -> None:
     uneven = RankEnvironment(rank=2, local_rank=0, world_size=3, local_world_size=2, node_rank=1, master_port=29400)
     with pytest.raises(ConfigError, match="nproc-per-node"):
