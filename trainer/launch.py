@@ -66,7 +66,7 @@ def launch(
         try:
             for folder in (run_dir.ranks, run_dir.checkpoints):
                 folder.mkdir(exist_ok=True)
-            _forget_failure(run_dir, config.local_world_size)
+            _forget_end(run_dir, config.local_world_size)
             stop = StopRequest()
             with stop_signals(stop.handle):
                 return _Launch(run_dir, config, stop, grace_s, watch).run(start)
@@ -163,7 +163,8 @@ class _Launch:
     def _collect(self) -> None:
         for rank, process in enumerate(self.ranks):
             if rank not in self.ended and (status := process.poll()) is not None:
-                self.ended[rank] = RankEnd(status, seen=datetime.now(UTC))
+                reached = self.run_dir.read_progress(rank)
+                self.ended[rank] = RankEnd(status, seen=datetime.now(UTC), phase=reached.phase if reached else None)
 
     def _failed(self) -> bool:
         return any(end.is_failure for end in self.ended.values())
@@ -205,8 +206,8 @@ def _exclusive(run_dir: RunDir) -> Iterator[None]:
         yield
 
 
-def _forget_failure(run_dir: RunDir, ranks: int) -> None:
+def _forget_end(run_dir: RunDir, ranks: int) -> None:
     """Remove what an earlier, interrupted run in this directory said about its end."""
-    for path in (run_dir.error, *(run_dir.rank_error(rank) for rank in range(ranks))):
+    for path in (run_dir.error, *map(run_dir.rank_error, range(ranks)), *map(run_dir.progress, range(ranks))):
         with suppress(FileNotFoundError):
             path.unlink()

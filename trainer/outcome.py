@@ -50,10 +50,17 @@ class RankEnd:
     status: int
     """Exit status, or the negative number of the signal that ended it."""
     seen: datetime
+    phase: str | None = None
+    """Of its last Progress: its own word for what the exit status says. Any code may call os._exit()."""
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether it was asked to stop: by a signal, or by a rank that was."""
+        return (self.status, self.phase) == (EXIT_INTERRUPTED, "stopped")
 
     @property
     def is_failure(self) -> bool:
-        return self.status not in (0, EXIT_INTERRUPTED)
+        return not self.was_stopped and (self.status, self.phase) != (0, "finished")
 
 
 def conclude(
@@ -65,18 +72,17 @@ def conclude(
     """
     if completed := run_dir.completed():
         return Outcome(completed=completed)  # whatever happened in the teardown afterwards
-    if config.node_rank > 0 and _passed_the_last_barrier(run_dir, config, ended):
+    if config.node_rank > 0 and _passed_the_last_barrier(run_dir, config):
         return Outcome(has_done_its_part=True)
     error = _first_failure(run_dir, config, ended)
     if stopped_by is not None and (error is None or error.cause in (Cause.COMMUNICATION, Cause.KILLED_BY_SIGNAL)):
         error = _interruption(run_dir, config, f"stopped by {stopped_by.name}")
-    elif error is None and any(end.status == EXIT_INTERRUPTED for end in ended.values()):
+    elif (error is None or error.cause is Cause.COMMUNICATION) and any(end.was_stopped for end in ended.values()):
         error = _interruption(run_dir, config, "a rank was asked to stop")
     elif error is None:
         local_rank, end = min(ended.items(), key=lambda item: item[1].seen)
         rank = _rank(config, local_rank)
-        message = f"rank {rank} ended with exit status {end.status} before the run was complete"
-        error = ErrorReport(cause=Cause.EXCEPTION, message=message, time=end.seen, rank=rank, exit_code=end.status)
+        error = _early_end(rank, end, "the journal has no completion record")
     elif config.nnodes > 1 and error.cause is Cause.COMMUNICATION and not _is_ours(error):
         message = f"node {config.node_rank} lost its peers: why, the other nodes tell ({error.message})"
         error = error.model_copy(update={"message": message, "rank": None})
@@ -92,14 +98,14 @@ def failed(run_dir: RunDir, error: ErrorReport) -> Outcome:
     return Outcome(error=error)
 
 
-def _passed_the_last_barrier(run_dir: RunDir, config: RunConfig, ended: Mapping[int, RankEnd]) -> bool:
+def _passed_the_last_barrier(run_dir: RunDir, config: RunConfig) -> bool:
     """Whether rank 0 has written its completion record, as a node can tell that has none.
 
-    A rank ends with status 0 behind the barrier that all ranks enter when their work is done, which is after the record
-    for rank 0. What may still go wrong for another then, in the teardown, leaves no error file.
+    A rank says that it has finished behind the barrier that all ranks enter when their work is done, which is after the
+    record for rank 0. What may still go wrong then, in the teardown, is of no consequence.
     """
-    is_done = any(end.status == 0 for end in ended.values())
-    return is_done and not any(run_dir.read_rank_error(local_rank) for local_rank in _local_ranks(config))
+    each = [run_dir.read_progress(local_rank) for local_rank in _local_ranks(config)]
+    return all(reached is not None and reached.phase == "finished" for reached in each)
 
 
 def _first_failure(run_dir: RunDir, config: RunConfig, ended: Mapping[int, RankEnd]) -> ErrorReport | None:
@@ -120,12 +126,19 @@ def _report(run_dir: RunDir, config: RunConfig, local_rank: int, end: RankEnd | 
         by = " (by hand, or by the kernel because memory ran out)" if name == "SIGKILL" else ""
         message = f"rank {rank} was ended by {name}{by}"
         return ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message=message, time=end.seen, rank=rank, signal=name)
+    if end.status in (0, EXIT_INTERRUPTED):
+        return _early_end(rank, end, f"code in it called os._exit() or the like; its log is {run_dir.log(local_rank)}")
     if end.status == EXIT_DISK_FULL:
         cause, why = Cause.DISK_FULL, "no space was left on the disk, not even to say more"
     else:
         cause, why = Cause.EXCEPTION, f"see {run_dir.log(local_rank)}"
     message = f"rank {rank} ended with exit status {end.status}: {why}"
     return ErrorReport(cause=cause, message=message, time=end.seen, rank=rank, exit_code=end.status)
+
+
+def _early_end(rank: int, end: RankEnd, why: str) -> ErrorReport:
+    message = f"rank {rank} ended (exit status {end.status}) before the run was complete: {why}"
+    return ErrorReport(cause=Cause.EXCEPTION, message=message, time=end.seen, rank=rank, exit_code=end.status)
 
 
 def _is_ours(error: ErrorReport) -> bool:

@@ -81,7 +81,8 @@ def _report(
     from trainer.faults import report_of
     from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED
 
-    if isinstance(error, (RunInterruptedError, KeyboardInterrupt)):
+    if isinstance(error, RunInterruptedError) or _is_signal(error):
+        _tell_stop(run_dir, environment.local_rank)
         return EXIT_INTERRUPTED
     report = report_of(error, rank=environment.rank, loader_check=loader_check)
     status = EXIT_FAILED
@@ -92,6 +93,19 @@ def _report(
             status = EXIT_DISK_FULL  # the launcher has no more than this to tell the cause by
         _print_exception(unwritten)
     return status
+
+
+def _is_signal(error: BaseException) -> bool:
+    """Whether it is SIGINT before training hears that itself; any later, the user's own code has raised it."""
+    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def _tell_stop(run_dir: "RunDir", local_rank: int) -> None:
+    from trainer.reporting import ProgressFile
+
+    reached = run_dir.read_progress(local_rank)
+    with suppress(OSError):
+        ProgressFile(run_dir, local_rank=local_rank).write("stopped", reached.step if reached else 0)
 
 
 def _print_exception(error: BaseException) -> None:

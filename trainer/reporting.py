@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, get_args
 from trainer.journal import JournalWriter, Log, Record, finite_values
 from trainer.run_dir import Progress, RunDir
 
-Phase = Literal["starting", "training", "evaluating", "saving", "finished"]
+Phase = Literal["starting", "training", "evaluating", "saving", "finished", "stopped"]
 assert get_args(Phase) == get_args(Progress.model_fields["phase"].annotation)
 
 _INTERVAL_S = 0.2

@@ -82,7 +82,9 @@ class RunConfig(_Frozen):
 class Progress(_Frozen):
     """How far a rank is; rewritten in place at every step."""
 
-    phase: Literal["starting", "training", "evaluating", "saving", "finished"]
+    phase: Literal["starting", "training", "evaluating", "saving", "finished", "stopped"]
+    """The last two are its last words: it has passed the barrier behind all work, or was asked to stop. A rank that
+    ends without either has failed, whatever its exit status."""
     step: int
     time: AwareDatetime
 

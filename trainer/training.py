@@ -50,8 +50,10 @@ def run(
         simulated=config.simulated,
         timeout_s=config.train.timeout_s,
     )
-    Training(run_dir, config, group, progress).run()
+    training = Training(run_dir, config, group, progress)
+    training.run()
     group.wait_for_all()  # nobody tears the group down while another still needs it
+    progress.write("finished", training.step)  # not before: it is the proof that rank 0 has its completion record
     group.leave()
 
 
@@ -261,7 +263,6 @@ class Training:
                 values=metric_fields(self.values)["values"],
                 best_checkpoint=self.folder.best_path,
             )
-        self.progress.write("finished", self.step)
 
     def _interrupt(self) -> NoReturn:
         if self.folder is not None and self.folder.last_step != self.step:

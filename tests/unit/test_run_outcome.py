@@ -1,15 +1,22 @@
 """How a run's end is told on each of its nodes, from exit statuses and error files."""
 
 import signal
+import subprocess
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from trainer.config import TrainConfig
+from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
+from trainer.launch import launch
 from trainer.outcome import Outcome, RankEnd, conclude
+from trainer.rank import report
+from trainer.rank_process import RankProcess, StartMethod
+from trainer.reporting import Phase, ProgressFile
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, RunConfig, RunDir
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,10 +35,20 @@ def config(*, nnodes: int = 1, node_rank: int = 0) -> RunConfig:
 
 
 def ended(*statuses: int) -> dict[int, RankEnd]:
-    """The ranks of a node, ended one second apart in the order of their numbers."""
+    """The ranks of a node, ended one second apart in the order of their numbers; those that were stopped said so."""
     return {
-        local_rank: RankEnd(status, BEGUN + timedelta(seconds=local_rank)) for local_rank, status in enumerate(statuses)
+        local_rank: RankEnd(
+            status,
+            BEGUN + timedelta(seconds=local_rank),
+            phase="stopped" if status == EXIT_INTERRUPTED else "training",
+        )
+        for local_rank, status in enumerate(statuses)
     }
+
+
+def write_phases(run_dir: RunDir, *phases: Phase) -> None:
+    for local_rank, phase in enumerate(phases):
+        ProgressFile(run_dir, local_rank=local_rank).write(phase, 3)
 
 
 def write_error(run_dir: RunDir, local_rank: int, cause: Cause, *, exception: str = "builtins.RuntimeError") -> None:
@@ -45,9 +62,10 @@ def error_of(outcome: Outcome) -> ErrorReport:
 
 
 @pytest.mark.parametrize("statuses", [(0, 0), (0, -signal.SIGABRT)], ids=["both end well", "one aborts in teardown"])
-def test_another_node_has_done_its_part_once_a_rank_has_passed_the_last_barrier(
+def test_another_node_has_done_its_part_once_its_ranks_have_passed_the_last_barrier(
     statuses: tuple[int, int], run_dir: RunDir
 ) -> None:
+    write_phases(run_dir, "finished", "finished")
     outcome = conclude(run_dir, config(nnodes=2, node_rank=1), ended(*statuses), stopped_by=None)
     assert outcome.has_done_its_part
     assert outcome.completed is None
@@ -55,10 +73,61 @@ def test_another_node_has_done_its_part_once_a_rank_has_passed_the_last_barrier(
     assert run_dir.read_error() is None
 
 
+def test_a_rank_of_another_node_that_exits_with_0_in_training_is_named_before_those_that_lost_it(
+    run_dir: RunDir,
+) -> None:
+    write_phases(run_dir, "training", "training")
+    write_error(run_dir, 1, Cause.COMMUNICATION)
+    error = error_of(conclude(run_dir, config(nnodes=2, node_rank=1), ended(0, EXIT_FAILED), stopped_by=None))
+    assert (error.rank, error.cause, error.exit_code) == (2, Cause.EXCEPTION, 0)
+    assert error.message.startswith("rank 2 ended (exit status 0) before the run was complete")
+
+
+def test_an_exit_status_of_a_stop_that_nobody_asked_for_is_a_failure_and_one_that_was_agreed_on_is_none(
+    run_dir: RunDir,
+) -> None:
+    write_error(run_dir, 1, Cause.COMMUNICATION)
+    alone = {0: RankEnd(EXIT_INTERRUPTED, BEGUN, phase="training"), 1: RankEnd(EXIT_FAILED, BEGUN, phase="training")}
+    assert error_of(conclude(run_dir, config(), alone, stopped_by=None)).rank == 0
+    # Another node's launcher was told to stop; one rank came too late to read of it.
+    outcome = conclude(run_dir, config(nnodes=2), ended(EXIT_INTERRUPTED, EXIT_FAILED), stopped_by=None)
+    assert error_of(outcome).cause is Cause.INTERRUPTED
+
+
+def test_what_an_earlier_launch_said_of_its_end_is_no_proof_for_the_next_one(run_dir: RunDir) -> None:
+    """Nor does a rank that ends early with status 0 keep the others waiting."""
+    write_phases(run_dir, "finished", "finished")
+    outcome = launch(run_dir, start=_commands("exit 0", "exec sleep 60"))
+    error = error_of(outcome)
+    assert (error.rank, error.exit_code) == (0, 0)
+
+
+def test_a_keyboard_interrupt_of_the_users_own_code_is_a_failure_and_one_before_training_a_stop(
+    run_dir: RunDir,
+) -> None:
+    environment = RankEnvironment(rank=0, local_rank=0, world_size=2, local_world_size=2)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert report(KeyboardInterrupt(), run_dir, environment) == EXIT_INTERRUPTED
+        stopped = run_dir.read_progress(0)
+        signal.signal(signal.SIGINT, lambda *_: None)  # as a rank that trains hears it
+        assert report(KeyboardInterrupt(), run_dir, environment) == EXIT_FAILED
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert stopped is not None
+    assert stopped.phase == "stopped"
+    told = run_dir.read_rank_error(0)
+    assert told is not None
+    assert (told.cause, told.exception) == (Cause.EXCEPTION, "builtins.KeyboardInterrupt")
+
+
 def test_on_node_0_only_the_completion_record_is_success(run_dir: RunDir) -> None:
-    outcome = conclude(run_dir, config(nnodes=2), ended(0, 0), stopped_by=None)
+    write_phases(run_dir, "finished", "finished")
+    finished = {local_rank: RankEnd(0, BEGUN, phase="finished") for local_rank in (0, 1)}
+    outcome = conclude(run_dir, config(nnodes=2), finished, stopped_by=None)
     assert not outcome.is_success
     assert outcome.exit_status == EXIT_FAILED
+    assert "no completion record" in error_of(outcome).message
 
 
 def test_a_rank_of_another_node_is_named_by_its_number_among_all(run_dir: RunDir) -> None:
@@ -104,3 +173,33 @@ def test_another_node_that_is_stopped_does_not_look_for_checkpoints_of_its_own(r
 )
 def test_the_exit_status_says_what_kind_of_end_it_was(cause: Cause, status: int) -> None:
     assert Outcome(error=ErrorReport(cause=cause, message="why", time=BEGUN)).exit_status == status
+
+
+def _commands(*shell: str) -> StartMethod:
+    """Start a shell's command in place of each local rank."""
+
+    def start(*, environment: Mapping[str, str], log: Path, inherited: Sequence[int]) -> RankProcess:
+        command = ["/bin/sh", "-c", shell[int(environment["LOCAL_RANK"])]]
+        with log.open("ab") as output:
+            return _Command(subprocess.Popen(command, stdout=output, pass_fds=inherited))
+
+    return start
+
+
+class _Command:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.poll()
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
