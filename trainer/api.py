@@ -86,7 +86,7 @@ def train(
 
         refuse_call_inside_run("train()")
     call = None
-    if not isinstance(model, str) or callbacks:
+    if not isinstance(model, str) or callbacks not in ((), []):
         from trainer.caller import call_of  # imports torch
 
         call = call_of(model, callbacks)

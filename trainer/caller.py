@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
+from torch.nn.utils.parametrize import is_parametrized
 
 from trainer.durable_files import write_atomic
 from trainer.errors import ConfigError
@@ -192,6 +193,11 @@ def _described(value: object) -> str:
 
 
 def _way_out(value: object) -> str:
+    if isinstance(value, nn.Module) and any(map(is_parametrized, value.modules())):
+        return (
+            "torch pickles no model with parametrizations (the new weight_norm, spectral_norm, orthogonal): start the "
+            "script with torchrun, under which nothing is pickled"
+        )
     if inspect.isroutine(value) and "<l" in value.__qualname__:  # <lambda>, <locals>
         return "define it with `def` at the top level of the script, or pass an object of a class that is defined there"
     if "<locals>" in type(value).__qualname__:

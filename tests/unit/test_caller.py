@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from trainer import train
 from trainer.callbacks import Callback, observed
 from trainer.caller import Call, call_of, calling, copied, pack, read_call, refuse_call_inside_run, write_call
 from trainer.errors import ConfigError
@@ -255,3 +256,15 @@ def taking_over(script: Path) -> tuple[str, ...]:
 def in_fresh_process(*lines: str) -> subprocess.CompletedProcess[str]:
     code = "\n".join(("import sys", "from pathlib import Path", "from trainer.run_dir import RunDir", *lines))
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_a_model_with_parametrizations_is_sent_to_torchrun() -> None:
+    model = nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(2, 2)))
+    with pytest.raises(ConfigError, match="model: .* torch pickles no model with parametrizations.*torchrun"):
+        pack(Call(model=model, callbacks=()))
+
+
+def test_callbacks_that_are_no_list_are_refused_whatever_the_model() -> None:
+    for model in ("resnet18", nn.Linear(2, 2)):
+        with pytest.raises(ConfigError, match="callbacks: .* is no list"):
+            train(model=model, data="digits", callbacks=None)  # type: ignore[arg-type]  # the mistake
