@@ -32,14 +32,18 @@ def stop_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[tu
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
-    """Raise RunInterruptedError in the block on SIGINT, SIGTERM or SIGHUP (unless it is ignored).
+    """End the block with RunInterruptedError on SIGINT, SIGTERM or SIGHUP (unless it is ignored).
+
+    At once where Python code of the block runs; at its end where an import, say, has swallowed what the handler raised.
 
     Yields a function after which they go unheard until the block ends: for cleaning up. A run that is launched in the
     block handles them by itself.
     """
+    heard: list[signal.Signals] = []
 
     def stop(number: int, _frame: FrameType | None) -> NoReturn:
-        raise RunInterruptedError(f"stopped by {signal.Signals(number).name}")
+        heard.append(signal.Signals(number))
+        raise _Stop
 
     with stop_signals(stop) as numbers:
 
@@ -47,4 +51,15 @@ def interruptible() -> Iterator[Callable[[], None]]:
             for number in numbers:
                 signal.signal(number, signal.SIG_IGN)
 
-        yield ignore
+        try:
+            yield ignore
+        except (Exception, _Stop) as error:
+            if heard:  # whatever became of it on its way, such as an import that failed
+                raise RunInterruptedError(f"stopped by {heard[0].name}") from error
+            raise
+        if heard:
+            raise RunInterruptedError(f"stopped by {heard[0].name}")
+
+
+class _Stop(BaseException):
+    """Raised by the handler: no Exception, for code in the block may pass over those."""

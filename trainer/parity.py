@@ -14,6 +14,7 @@ from torch import nn
 from trainer.caller import Call, pack, refuse_call_inside_run, write_call
 from trainer.checkpoints import Checkpoint, load_checkpoint
 from trainer.config import AUTO_BATCH, TrainConfig
+from trainer.devices import MOST_PROCESSES
 from trainer.double_precision import in_double
 from trainer.environment import is_rank
 from trainer.error_report import ErrorReport
@@ -162,10 +163,11 @@ def _devices(file: TrainFile) -> tuple[str, ...]:
 def _refuse_undivided(batch: int, world_sizes: Sequence[int]) -> None:
     misfits = [world_size for world_size in world_sizes if batch % world_size]
     if misfits:
-        fits = [str(world_size) for world_size in range(1, max(world_sizes) + 1) if batch % world_size == 0]
+        most = min(max(world_sizes), batch, MOST_PROCESSES)
+        fits = [str(world_size) for world_size in range(1, most + 1) if batch % world_size == 0]
         raise ConfigError(
-            f"world sizes: batch {batch} does not divide among {misfits[0]} ranks; of 1 to {max(world_sizes)}, it "
-            f"does among {', '.join(fits)}"
+            f"world sizes: batch {batch} does not divide among {misfits[0]} ranks; of 1 to {most}, it does among "
+            f"{', '.join(fits)}"
         )
 
 

@@ -37,7 +37,8 @@ def run_parity(arguments: Sequence[str]) -> int:
 
 
 def _prove(options: argparse.Namespace) -> int:
-    from trainer.parity import parity, reasons  # imports torch
+    with interruptible():  # of its own, so that nothing begins after a signal that was swallowed
+        from trainer.parity import parity, reasons  # imports torch
 
     file = TrainFile.read(options.file, device=options.device)
     world_sizes: tuple[int, ...] = options.world_sizes

@@ -1,7 +1,10 @@
 """Parity before any run: what cannot be compared, what cannot be exact, and what a signal leaves."""
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any, NoReturn
@@ -47,6 +50,11 @@ def test_a_batch_that_depends_on_the_number_of_ranks_is_refused() -> None:
 def test_more_ranks_than_the_list_has_devices_are_refused() -> None:
     with pytest.raises(DeviceError, match=r"4 ranks need as many devices, and device 'cuda:1,cuda:0' names 2"):
         prove((1, 2, 4), device="1,0")
+
+
+def test_a_number_of_ranks_beyond_all_reason_is_refused_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"does not divide among 10000000000 ranks; of 1 to 8, it does among 1, 2, 4"):
+        prove((1, 10_000_000_000))
 
 
 @pytest.mark.parametrize(
@@ -168,6 +176,46 @@ def test_a_signal_that_stops_a_run_is_an_exception_between_runs_and_the_handlers
         wait_for_signal()
 
     assert signal.getsignal(number) == before
+
+
+def test_a_signal_that_an_import_swallows_is_heard_at_the_end_of_the_block() -> None:
+    reached = []
+
+    def begin() -> None:
+        with interruptible():
+            with contextlib.suppress(Exception):  # as packages guard their optional parts
+                os.kill(os.getpid(), signal.SIGTERM)
+                threading.Event().wait(10)
+            reached.append("an Exception")
+        reached.append("after the block")
+
+    with pytest.raises(RunInterruptedError, match="SIGTERM"):
+        begin()
+    assert reached == []
+
+    def swallow_all() -> None:
+        with interruptible():
+            with contextlib.suppress(BaseException):
+                os.kill(os.getpid(), signal.SIGTERM)
+                threading.Event().wait(10)
+            reached.append("a BaseException")
+        reached.append("after the block")
+
+    with pytest.raises(RunInterruptedError, match="SIGTERM"):
+        swallow_all()
+    assert reached == ["a BaseException"]
+
+
+def test_a_ctrl_c_before_anything_has_begun_ends_the_command_without_a_traceback() -> None:
+    code = (
+        "import os, runpy, signal\n"
+        "import trainer.parent_death\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it
+        "trainer.parent_death.die_with_parent = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "runpy.run_module('trainer', run_name='__main__')\n"
+    )
+    command = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (command.returncode, command.stderr) == (-signal.SIGINT, "")
 
 
 def test_a_signal_between_two_runs_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
