@@ -8,8 +8,11 @@ from typing import Any
 
 import torch
 from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from trainer.parent_death import die_with_parent
+
+_STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 def build_loader(
@@ -20,7 +23,7 @@ def build_loader(
     Its processes live as long as the loader, so an epoch costs no start; the sampler runs in the rank itself and may
     therefore change from epoch to epoch.
     """
-    return DataLoader(
+    return _Loader(
         dataset,
         batch_size=batch,
         sampler=sampler,
@@ -34,6 +37,17 @@ def build_loader(
         # The loader draws a seed from it; from the default generator it would take what training draws next.
         generator=torch.Generator().manual_seed(0),
     )
+
+
+class _Loader(DataLoader[Any]):
+    """Starts its processes with the signals that stop a run held back until they know whom those are for."""
+
+    def __iter__(self) -> _BaseDataLoaderIter:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)  # which a process inherits
+        try:
+            return super().__iter__()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def on_device(batch: Any, device: torch.device) -> Any:
@@ -51,4 +65,7 @@ def _begin(parent_pid: int, _worker: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what a Ctrl-C means
     if "TORCHELASTIC_RUN_ID" in os.environ:
         os.setpgid(0, 0)  # torchrun asks a rank's whole group to end; the rank needs its loaders to stop in step
+        while signal.SIGTERM in signal.sigpending():  # it asked while this process was in the group
+            signal.sigwait({signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
     die_with_parent(parent_pid)
