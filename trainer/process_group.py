@@ -2,9 +2,12 @@
 
 import os
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 _ENDED = "rank_0/ended"
 """Set once rank 0 has ended by an error."""
 _POLL_S = 0.02
+_ANSWERS_WITHIN_S = 2.0
+"""What is added to torch's own deadline for reaching node 0: it is to tell, if it can."""
 
 
 def connect(environment: RankEnvironment, config: RunConfig) -> "Store | None":
@@ -34,7 +39,7 @@ def connect(environment: RankEnvironment, config: RunConfig) -> "Store | None":
     if environment.world_size == 1:
         return None
     timeout_s = config.train.timeout_s
-    store = _meet(environment, os.environ.pop(MASTER_FD_VARIABLE, ""), timedelta(seconds=timeout_s))
+    store = meet(environment, os.environ.pop(MASTER_FD_VARIABLE, ""), timedelta(seconds=timeout_s))
     objection = missing_device(environment, config)
     call_roll(store, environment, config, timeout_s=timeout_s, objection=objection)
     return store
@@ -49,10 +54,14 @@ def missing_device(environment: RankEnvironment, config: RunConfig) -> DeviceErr
     return None
 
 
-def _meet(environment: RankEnvironment, inherited: str, timeout: timedelta) -> "Store":
-    """Return the store of our launcher's ranks; rank 0 has inherited the listening socket to serve it on."""
-    try:
-        return dist.TCPStore(  # type: ignore[attr-defined]  # exported where torch has distributed
+def meet(environment: RankEnvironment, inherited: str, timeout: timedelta) -> "Store":
+    """Return the store of our launcher's ranks; rank 0 has inherited the listening socket to serve it on.
+
+    Raises PeersMissingError where node 0 does not answer within `timeout`.
+    """
+
+    def open_store() -> "Store":
+        store: Store = dist.TCPStore(  # type: ignore[attr-defined]  # exported where torch has distributed
             environment.master_addr,
             environment.master_port,
             environment.world_size,
@@ -61,11 +70,42 @@ def _meet(environment: RankEnvironment, inherited: str, timeout: timedelta) -> "
             wait_for_workers=False,  # the roll call does, and hears of a rank that refuses
             master_listen_fd=int(inherited) if inherited else None,
         )
+        return store
+
+    where = f"{environment.master_addr} port {environment.master_port}"
+    within = f"within {timeout.total_seconds():g} s (timeout_s)"
+    try:
+        return answered(open_store, timeout_s=timeout.total_seconds())
     except dist.DistError as error:
         raise PeersMissingError(
-            f"node 0 was not to be reached at {environment.master_addr} port {environment.master_port} within "
-            f"{timeout.total_seconds():g} s (timeout_s): is it started, and does nothing block the port?"
+            f"node 0 was not to be reached at {where} {within}: is it started, and does nothing block the port?"
         ) from error
+    except TimeoutError as error:
+        raise PeersMissingError(
+            f"what listens at {where} has not answered as node 0 does {within}: is it another program? Start node 0 "
+            "first, with a master_port that is free there"
+        ) from error
+
+
+def answered(open_store: "Callable[[], Store]", *, timeout_s: float) -> "Store":
+    """Return the store, or raise what `open_store` does, to which torch's own deadline is `timeout_s`.
+
+    Raises TimeoutError a little later where that deadline does not hold: once something has accepted the connection,
+    torch waits for its answer for ever.
+    """
+    opened: Future[Store] = Future()
+
+    def run() -> None:
+        try:
+            opened.set_result(open_store())
+        except Exception as error:  # noqa: BLE001  (whatever it raises is raised by the waiting thread)
+            opened.set_exception(error)
+
+    Thread(target=run, name="meeting", daemon=True).start()  # no executor: at exit, Python would wait for its threads
+    try:
+        return opened.result(timeout_s + _ANSWERS_WITHIN_S)
+    except TimeoutError as error:
+        raise TimeoutError("what listens there does not answer") from error
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport
 from trainer.errors import ConfigError, TrainingError
 from trainer.local_run import new_run_dir
-from trainer.process_group import missing_device, shared
+from trainer.process_group import answered, missing_device, shared
 from trainer.roll_call import PeersMissingError, agree, call_roll
 from trainer.run_dir import RunConfig, RunDir
 from trainer.terminal import say
@@ -76,9 +76,11 @@ def _store_of_torchrun(environment: RankEnvironment, timeout_s: float) -> "Store
         return None
     timeout = timedelta(seconds=timeout_s)
     try:
-        store: Store
-        store, _, _ = next(rendezvous("env://", environment.rank, environment.world_size, timeout=timeout))
-    except dist.DistError as error:
+        store = answered(
+            lambda: next(rendezvous("env://", environment.rank, environment.world_size, timeout=timeout))[0],
+            timeout_s=timeout_s,
+        )
+    except (dist.DistError, TimeoutError) as error:
         raise PeersMissingError(
             f"torchrun's store was not to be reached at {environment.master_addr} port {environment.master_port} "
             f"within {timeout_s:g} s (timeout_s): {error}"

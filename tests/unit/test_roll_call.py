@@ -1,9 +1,12 @@
 """The roll call: ranks that do not run the same are told, all of them, before they join."""
 
 import errno
+import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
+from threading import Thread
 from typing import Any, TypeVar
 
 import pytest
@@ -12,7 +15,7 @@ from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]  # e
 from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
 from trainer.errors import ConfigError
-from trainer.process_group import shared, tell_end
+from trainer.process_group import meet, shared, tell_end
 from trainer.roll_call import PeersMissingError, agree, awaited, call_roll
 from trainer.run_dir import RunConfig
 
@@ -170,3 +173,25 @@ def test_nobody_waits_for_word_of_a_rank_0_that_has_ended_or_is_gone() -> None:
     silent = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=1))
     with pytest.raises(PeersMissingError, match="no word of rank 0 within 1 s"):
         awaited(silent, "verdict")
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["that is silent", "that talks"])
+def test_another_program_at_node_0s_port_is_told_of_in_time(answer: bytes) -> None:
+    def take(connections: list[socket.socket]) -> None:
+        with suppress(OSError):  # the end of the test
+            while True:
+                connections.append(server.accept()[0])
+                connections[-1].sendall(answer)
+
+    taken: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        Thread(target=take, args=(taken,), daemon=True).start()
+        node_1 = RankEnvironment(
+            rank=1, local_rank=0, world_size=2, local_world_size=1, node_rank=1, master_port=server.getsockname()[1]
+        )
+        with pytest.raises(PeersMissingError, match=r"within 1 s \(timeout_s\)"):
+            meet(node_1, "", timedelta(seconds=1))
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)  # Linux: `accept` would wait on
+    for connection in taken:
+        connection.close()
