@@ -28,6 +28,8 @@ class TrainResult:
     run_dir: Path
     values: dict[str, float | None]
     """Validation metrics of the last epoch."""
+    best_values: dict[str, float | None]
+    """Validation metrics of the best checkpoint."""
     best_checkpoint: Path | None
     """None on a node other than node 0, which alone has checkpoints and metrics, of a run on several."""
     epochs: tuple[EpochEnd, ...]
@@ -131,12 +133,12 @@ def _train_in_ranks(file: TrainFile, *, output: Path | None, call: "Call | None"
         if outcome.error.cause is Cause.EXCEPTION and outcome.error.traceback is not None:
             error.add_note(outcome.error.traceback)  # the rank's: what was raised may be the script's own doing
         raise error
-    run_dir.call.unlink(missing_ok=True)  # only a run that is not complete has any use for it
     return run_dir
 
 
 def _result(run_dir: RunDir, own_model: "nn.Module | None") -> TrainResult:
     completed = run_dir.completed()
+    saved = run_dir.checkpoint_at(completed.best_checkpoint) if completed is not None else None
     best = run_dir.path / completed.best_checkpoint if completed is not None else None
     if own_model is not None and best is not None:
         from trainer.checkpoints import load_checkpoint, restore_weights
@@ -145,6 +147,7 @@ def _result(run_dir: RunDir, own_model: "nn.Module | None") -> TrainResult:
     return TrainResult(
         run_dir=run_dir.path,
         values=completed.values if completed is not None else {},
+        best_values=saved.values if saved is not None else {},
         best_checkpoint=best,
         epochs=tuple(record for record in read_records(run_dir.journal) if isinstance(record, EpochEnd)),
         _own_model=own_model,

@@ -38,12 +38,16 @@ class WeightAverage:
 Tensors = tuple[torch.Tensor, ...] | list[torch.Tensor]
 
 
-def _averaging(decay: float) -> Callable[[Tensors, Tensors, object], None]:
+def _averaging(decay: float) -> Callable[[Tensors, Tensors, torch.Tensor | int], None]:
     @torch.no_grad()
-    def update(averaged: Tensors, current: Tensors, _updates: object) -> None:
-        """Called for tensors of one type. torch's own averages integers as well, and so ruins a table of indices."""
+    def update(averaged: Tensors, current: Tensors, updates: torch.Tensor | int) -> None:
+        """Called for tensors of one type. torch's own averages integers as well, and so ruins a table of indices.
+
+        The decay is approached from below, as in TensorFlow's ExponentialMovingAverage with `num_updates`: otherwise a
+        short run would hand out little but its random start.
+        """
         if averaged[0].is_floating_point() or averaged[0].is_complex():
-            torch._foreach_lerp_(averaged, current, 1 - decay)
+            torch._foreach_lerp_(averaged, current, 1 - min(decay, (1 + int(updates)) / (10 + int(updates))))
         else:
             for mine, theirs in zip(averaged, current, strict=True):
                 mine.copy_(theirs)

@@ -23,7 +23,7 @@ from trainer.validation import describe
 FORMAT = 3
 """Changes with the fields of a checkpoint."""
 _BEFORE_AVERAGES = 2
-"""The format that knows no `unaveraged`; otherwise it is the same."""
+"""The format that knows no `unaveraged`, and one number for a metric; otherwise it is the same."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class Checkpoint:
     """Which samples the run trains on and which it validates on, as TaskData has it."""
     values: dict[str, float]
     """Validation metrics at this point; empty in the middle of an epoch."""
-    metric: float | None
-    """The one of them that `best` goes by."""
+    metric: tuple[float, ...] | None
+    """What `best` goes by, the higher the better: the recipe's metric, then what decides among equal ones."""
     best_file: str | None = None
     """Name of the best checkpoint up to and including this one, in the same folder."""
-    best_metric: float | None = None
+    best_metric: tuple[float, ...] | None = None
     format: int = FORMAT
 
     __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
@@ -88,6 +88,7 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
         raise CheckpointError(f"{path}: not a checkpoint of this program, or of another release of it")
     if payload["format"] == _BEFORE_AVERAGES:
         payload |= {"unaveraged": None, "format": FORMAT}
+        payload |= {name: payload[name] and (payload[name],) for name in ("metric", "best_metric") if name in payload}
     missing = {entry.name for entry in fields(Checkpoint)} ^ payload.keys()
     if missing:
         raise CheckpointError(f"{path}: the checkpoint lacks or has too much of {', '.join(sorted(missing))}")
@@ -129,7 +130,7 @@ class CheckpointFolder:
         """`never_finite`: names of the model's buffers that are not finite by design, such as an attention mask."""
         self._folder, self._journal, self._never_finite = run_dir.checkpoints, journal, never_finite
         self._announced, removed = _announced(run_dir)
-        self._best: tuple[str, float] | None = None
+        self._best: tuple[str, tuple[float, ...]] | None = None
         self.last_step: int | None = None
         """Step of the newest checkpoint that was written or continued from."""
         self._remove_leftovers(removed)
@@ -184,7 +185,7 @@ class CheckpointFolder:
             if checkpoint.metric is not None:
                 self._adopt(path, checkpoint, checkpoint.metric)
 
-    def _adopt(self, source: Path, checkpoint: Checkpoint, metric: float) -> None:
+    def _adopt(self, source: Path, checkpoint: Checkpoint, metric: tuple[float, ...]) -> None:
         name = self._free_name(checkpoint.step)
         with _committed(self._folder / name, lambda temporary: _link_or_copy(source, temporary)) as (digest, size):
             self._best = (name, metric)

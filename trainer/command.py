@@ -17,7 +17,7 @@ from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, TrainingError, os_error_cause
 from trainer.journal import finite_values
 from trainer.launch import RunDirBusyError, run_dir_tag
-from trainer.local_run import new_run_dir, run_in
+from trainer.local_run import completion, new_run_dir, run_in
 from trainer.outcome import Outcome
 from trainer.parity_command import run_parity
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
@@ -116,10 +116,7 @@ def _print(text: str) -> None:
 
 def _tell(outcome: Outcome, run_dir: RunDir) -> int:
     if outcome.completed is not None:
-        values = "  ".join(
-            f"{name} {value:.4f}" for name, value in outcome.completed.values.items() if value is not None
-        )
-        say(f"completed: {values}  best checkpoint {run_dir.path / outcome.completed.best_checkpoint}")
+        say(completion(run_dir, outcome.completed))
     elif outcome.has_done_its_part:
         say("completed: this node has done its part; metrics and checkpoints are in the run directory of node 0")
     elif outcome.error is not None:

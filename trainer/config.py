@@ -57,7 +57,7 @@ class TrainConfig(BaseModel):
     """Learning rate over the steps: `constant`, or `cosine` from `lr` down to 0 at the last step."""
     ema: float | None = Field(default=None, gt=0, lt=1)
     """Decay of an exponential moving average of the weights, such as 0.999, taken after each optimizer step; validation
-    and the checkpoint's `model` are then the average's."""
+    and the checkpoint's `model` are then the average's. In update n it is (1 + n) / (10 + n) where that is less."""
     sync_bn: bool | None = None
     """Whether BatchNorm normalises over the global batch instead of each rank's share; left out, the recipe decides
     (on, for `classification`). Without it, a model with BatchNorm depends on the number of ranks. Without effect on one

@@ -1,15 +1,18 @@
 """A run that is launched from a terminal: its new directory, and its launch with the display."""
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
+from trainer.attendance import Attendance
 from trainer.errors import ConfigError
+from trainer.journal import Completed
 from trainer.launch import DEFAULT_GRACE_S, launch
 from trainer.outcome import Outcome
-from trainer.run_dir import GRACE_VARIABLE, RunConfig, RunDir
-from trainer.terminal import RunDisplay, say
+from trainer.run_dir import GRACE_VARIABLE, RunDir
+from trainer.terminal import RunDisplay
 
 
 def new_run_dir(output: Path | None) -> Path:
@@ -19,7 +22,10 @@ def new_run_dir(output: Path | None) -> Path:
     """
     if output is not None:
         if (output / "config.json").exists():
-            raise ConfigError(f"output: {output} holds a run already; `python -m trainer {output}` continues it")
+            raise ConfigError(
+                f"output: {output} holds a run already; `python -m trainer {output}` continues "
+                "it, and to begin anew remove it or name another"
+            )
         return output
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     number = 1
@@ -35,16 +41,33 @@ def new_run_dir(output: Path | None) -> Path:
 
 def run_in(run_dir: RunDir) -> Outcome:
     """Launch a prepared run directory, showing how it goes on the terminal."""
+    watches: list[Callable[[], None]] = []
     with suppress(OSError, ValueError):  # a configuration that cannot be read is the launcher's to tell
-        _say_what_it_waits_for(run_dir.read_config())
+        attendance = Attendance(run_dir, run_dir.read_config())
+        attendance.begin()
+        watches.append(attendance.update)
+
+    def watch() -> None:
+        for look in watches:
+            look()
+
     with RunDisplay(run_dir) as display:
-        return launch(run_dir, grace_s=_grace_s(), watch=display.update)
+        watches.append(display.update)
+        outcome = launch(run_dir, grace_s=_grace_s(), watch=watch)
+    if outcome.completed is not None or outcome.has_done_its_part:
+        run_dir.call.unlink(missing_ok=True)  # only a run that is not complete has any use for it
+    return outcome
 
 
-def _say_what_it_waits_for(config: RunConfig) -> None:
-    if config.node_rank > 0:
-        at, within = f"{config.master_addr} port {config.master_port}", f"{config.train.timeout_s:g} s (timeout_s)"
-        say(f"node {config.node_rank} of {config.nnodes}: looks for node 0 at {at}, and gives up after {within}")
+def completion(run_dir: RunDir, completed: Completed) -> str:
+    """Say how a run has ended: the last metrics, and the best checkpoint with its own."""
+    best = run_dir.checkpoint_at(completed.best_checkpoint)
+    of_best = f" (step {best.step}: {_shown(best.values)})" if best is not None and best.values else ""
+    return f"completed: {_shown(completed.values)}; best checkpoint {run_dir.path / completed.best_checkpoint}{of_best}"
+
+
+def _shown(values: dict[str, float | None]) -> str:
+    return "  ".join(f"{name} {value:.4f}" for name, value in values.items() if value is not None)
 
 
 def _grace_s() -> float:

@@ -87,6 +87,8 @@ class Progress(_Frozen):
     ends without either has failed, whatever its exit status."""
     step: int
     time: AwareDatetime
+    present: int | None = None
+    """Ranks that have come to the roll call so far, which rank 0 counts while it waits for the others."""
 
 
 @dataclass(frozen=True)
@@ -159,3 +161,8 @@ class RunDir:
         """Return the newest checkpoint that the journal names: the one to continue from. Raises JournalError."""
         newest_first = read_backwards(self.journal)
         return next((record for record in newest_first if isinstance(record, CheckpointSaved)), None)
+
+    def checkpoint_at(self, path: str) -> CheckpointSaved | None:
+        """Return what the journal says of the checkpoint at `path`, relative to this directory. Raises JournalError."""
+        newest_first = read_backwards(self.journal)
+        return next((each for each in newest_first if isinstance(each, CheckpointSaved) and each.path == path), None)

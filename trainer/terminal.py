@@ -91,7 +91,10 @@ class RunDisplay:
                 self._epochs = record.epochs
                 devices = ", ".join(record.devices)
                 ranks = "1 rank" if record.world_size == 1 else f"{record.world_size} ranks"
-                self._console.print(f"{ranks} on {devices}; {record.total_steps} steps", highlight=False)
+                each = f" ({record.batch_per_rank} each)" if record.world_size > 1 else ""
+                batch = record.batch or record.batch_per_rank * record.world_size
+                steps = f"{record.total_steps} steps" + (f" of {record.accumulate}" if record.accumulate > 1 else "")
+                self._console.print(f"{ranks} on {devices}; batch {batch}{each}, {steps}", highlight=False)
                 self._progress.update(self._task, description="training", total=record.total_steps)
             case Metrics():
                 shown = {name.removeprefix("train/"): value for name, value in record.values.items()}

@@ -20,6 +20,7 @@ from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport, error_of
 from trainer.errors import Cause, ConfigError, RunInterruptedError
 from trainer.launch import OTHER_REPORTS_S, POLL_S
+from trainer.local_run import completion
 from trainer.parent_death import die_with_parent
 from trainer.process_group import tell_end
 from trainer.rank import end_with, report
@@ -40,7 +41,7 @@ def run_as_rank(file: TrainFile, environment: RankEnvironment, *, output: Path |
     def train() -> None:
         rank.train()
         if environment.rank == 0 and (completed := rank.run_dir.completed()):
-            say(f"completed: best checkpoint {rank.run_dir.path / completed.best_checkpoint}")
+            say(completion(rank.run_dir, completed))
 
     end_with(train, rank.tell)
 

@@ -1,7 +1,7 @@
 """Training: one rank's walk through the epochs. Every rank runs this; rank 0 alone writes journal and checkpoints."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -135,8 +135,17 @@ class Training:
             parameters=sum(parameter.numel() for parameter in parameters if parameter.requires_grad),
             resumed_step=self.step if self.resume else None,
         )
+        data = self.parts.data
+        assert isinstance(data.train, Sized)
+        assert isinstance(data.val, Sized)
+        samples = f"{len(data.train)} training and {len(data.val)} validation samples"
+        self.journal.append(Log, message=f"{_shown(data.class_names)}{samples}")
         for message in self.parts.warnings:
             warn(self.journal, message)
+        if self.resume:
+            self.journal.append(Log, message=f"continues from {self.resume.path} at step {self.step}")
+            if self.epoch >= self.config.epochs:
+                warn(self.journal, f"all {self.config.epochs} epochs are trained already; raise epochs to go on")
         if self.folder is not None and self.resume:
             self.folder.continue_from(self.resume.path, self.resume.checkpoint)
 
@@ -242,9 +251,14 @@ class Training:
                 class_names=self.parts.data.class_names,
                 samples=self.parts.data.samples,
                 values=values,
-                metric=values.get(self.parts.recipe.best_metric),
+                metric=self._merit(values),
             )
         )
+
+    def _merit(self, values: dict[str, float]) -> tuple[float, ...] | None:
+        """Return what the best checkpoint goes by: of equal metrics, which a small set has many of, the lower loss."""
+        recipe = self.parts.recipe
+        return (values[recipe.best_metric], -values[recipe.tie_metric]) if recipe.best_metric in values else None
 
     def _end_epoch(self, begun_s: float) -> None:
         seconds = time.monotonic() - begun_s
@@ -270,3 +284,9 @@ class Training:
         message = f"interrupted after step {self.step} of {self.total_steps}; the checkpoint holds exactly that point"
         self.journal.append(Log, durable=True, message=message)
         raise RunInterruptedError(message)
+
+
+def _shown(class_names: tuple[str, ...]) -> str:
+    """Say which classes there are: a folder that was read otherwise than it was meant shows here first."""
+    more = ", …" if len(class_names) > 10 else ""
+    return f"{len(class_names)} classes: {', '.join(class_names[:10])}{more}; " if class_names else ""

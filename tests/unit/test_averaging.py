@@ -8,15 +8,29 @@ from torchvision.models import get_model
 from trainer.averaging import WeightAverage
 
 
-def test_the_average_moves_towards_the_weights_by_its_decay() -> None:
-    model = nn.Linear(2, 1, bias=False)
-    average = WeightAverage(model, decay=0.75)
-    expected = None
-    for value in (1.0, 5.0, -3.0):
+def test_the_average_moves_towards_the_weights_by_a_decay_that_is_approached_from_below() -> None:
+    model = nn.Linear(1, 1, bias=False)
+    average = WeightAverage(model, decay=0.2)
+    expected = 1.0
+    for number, value in enumerate((1.0, 5.0, -3.0, 2.0)):
         nn.init.constant_(model.weight, value)
         average.update(model)
-        expected = value if expected is None else 0.75 * expected + 0.25 * value
-    assert average.model.weight.tolist() == [[pytest.approx(expected)] * 2]  # type: ignore[operator]  # a parameter
+        decay = min(0.2, (1 + number) / (10 + number)) if number else 0
+        expected = decay * expected + (1 - decay) * value
+    assert average.model.get_parameter("weight").item() == pytest.approx(expected)
+
+
+def test_an_average_continues_at_the_step_of_its_checkpoint() -> None:
+    model = nn.Linear(1, 1, bias=False)
+    whole, first, second = (WeightAverage(model, decay=0.9) for _ in range(3))
+    for step in range(6):
+        nn.init.constant_(model.weight, float(step**2))
+        whole.update(model)
+        if step == 3:
+            second.model.load_state_dict(first.model.state_dict())
+            second.continue_at(3)
+        (first if step < 3 else second).update(model)
+    assert second.model.get_parameter("weight").equal(whole.model.get_parameter("weight"))
 
 
 @pytest.mark.parametrize("name", ["swin_t", "resnet18"])

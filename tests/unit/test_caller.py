@@ -260,11 +260,11 @@ def in_fresh_process(*lines: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_model_with_parametrizations_is_sent_to_torchrun() -> None:
     model = nn.Sequential(nn.utils.parametrizations.spectral_norm(nn.Linear(2, 2)))
-    with pytest.raises(ConfigError, match="model: .* torch pickles no model with parametrizations.*torchrun"):
+    with pytest.raises(ConfigError, match=r"(?s)model: .* torch pickles no model with parametrizations.*torchrun"):
         pack(Call(model=model, callbacks=()))
 
 
 def test_callbacks_that_are_no_list_are_refused_whatever_the_model() -> None:
     for model in ("resnet18", nn.Linear(2, 2)):
-        with pytest.raises(ConfigError, match="callbacks: .* is no list"):
+        with pytest.raises(ConfigError, match=r"callbacks: .* is no list"):
             train(model=model, data="digits", callbacks=None)  # type: ignore[arg-type]  # the mistake

@@ -44,7 +44,7 @@ def model() -> nn.Linear:
     return nn.Linear(100, 2)
 
 
-def checkpoint(step: int, *, metric: float | None = None, **changes: Any) -> Checkpoint:
+def checkpoint(step: int, *, metric: float | None = None, loss: float = 1.0, **changes: Any) -> Checkpoint:
     linear = model()
     values: dict[str, Any] = {
         "model": linear.state_dict(),
@@ -59,7 +59,7 @@ def checkpoint(step: int, *, metric: float | None = None, **changes: Any) -> Che
         "class_names": ("a", "b"),
         "samples": "2 train, 1 val",
         "values": {} if metric is None else {"val/accuracy": metric},
-        "metric": metric,
+        "metric": None if metric is None else (metric, -loss),
         "unaveraged": None,
     }
     return Checkpoint(**(values | changes))
@@ -80,7 +80,7 @@ def test_the_last_and_the_best_are_kept(run_dir: RunDir, folder: CheckpointFolde
     assert [record.best for record in saved(run_dir)] == [True, True, False, False, False]
     assert folder.best_path == "checkpoints/step-00000002.pt"
     last = load_checkpoint(run_dir.checkpoints / "step-00000005.pt", verify_digest=True)
-    assert (last.step, last.best_file, last.best_metric) == (5, "step-00000002.pt", 0.9)
+    assert (last.step, last.best_file, last.best_metric) == (5, "step-00000002.pt", (0.9, -1.0))
 
 
 class DeathInTheJournal:
@@ -98,6 +98,13 @@ class DeathInTheJournal:
 def die_in_save(run_dir: RunDir, *, written: bool) -> None:
     journal = DeathInTheJournal(JournalWriter(run_dir.journal), written=written)
     CheckpointFolder(run_dir, journal).save(checkpoint(2))
+
+
+def test_of_equal_metrics_the_lower_loss_is_the_best(run_dir: RunDir, folder: CheckpointFolder) -> None:
+    for step, loss in ((1, 0.5), (2, 0.25), (3, 0.25), (4, 0.75)):
+        folder.save(checkpoint(step, metric=1.0, loss=loss))
+    assert folder.best_path == "checkpoints/step-00000002.pt"
+    assert [record.best for record in saved(run_dir)] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(("written", "left"), [(False, 1), (True, 2)])
@@ -254,9 +261,9 @@ def test_a_checkpoint_from_before_there_were_averages_is_read(run_dir: RunDir, f
     path = run_dir.checkpoints / "step-00000001.pt"
     payload = torch.load(path, weights_only=True)
     del payload["unaveraged"]
-    torch.save(payload | {"format": 2}, path)
+    torch.save(payload | {"format": 2, "metric": 0.25, "best_metric": 0.25}, path)
     read = load_checkpoint(path)
-    assert (read.step, read.metric, read.unaveraged, read.format) == (1, 0.25, None, 3)
+    assert (read.step, read.metric, read.best_metric, read.unaveraged) == (1, (0.25,), (0.25,), None)
 
 
 @pytest.mark.parametrize(

@@ -190,3 +190,11 @@ def test_a_bare_name_that_is_not_known_lists_those_that_are() -> None:
 def test_a_path_is_used_as_given() -> None:
     assert data_folder("./somewhere/else") == Path("somewhere/else")
     assert data_folder("/data/näher dran") == Path("/data/näher dran")
+
+
+@pytest.mark.parametrize(("there", "missing"), [("train", "val"), ("val", "train")])
+def test_half_a_split_is_no_class_whatever_lies_beside_it(there: str, missing: str, tmp_path: Path) -> None:
+    draw_classes(tmp_path / there, dog=3, cat=2)
+    draw_classes(tmp_path / "test", dog=1, cat=1)
+    with pytest.raises(DataError, match=rf"has a {there} folder and no {missing} folder \(beside it: test\)"):
+        open_image_folder(tmp_path, val_fraction=0.1)

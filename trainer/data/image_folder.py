@@ -57,7 +57,7 @@ def open_image_folder(root: Path, *, val_fraction: float) -> ImageFolder:
     """
     if not root.is_dir():
         raise DataError(f"data: {root} is not a folder" if root.exists() else f"data: folder {root} does not exist")
-    own_split = (root / "train").is_dir() and (root / "val").is_dir()
+    own_split = _has_own_split(root)
     listing = _Listing()
     if own_split:
         class_names = listing.class_names(root / "train")
@@ -73,6 +73,20 @@ def open_image_folder(root: Path, *, val_fraction: float) -> ImageFolder:
     return ImageFolder(class_names, tuple(train), tuple(val), tuple(listing.warnings), samples)
 
 
+def _has_own_split(root: Path) -> bool:
+    """Whether there are a train and a val folder; one without the other is no class, whatever else lies beside it."""
+    found = [name for name in ("train", "val") if (root / name).is_dir()]
+    if len(found) == 1:
+        missing = "val" if found == ["train"] else "train"
+        others = sorted(each.name for each in root.iterdir() if each.is_dir() and each.name not in found)
+        beside = f" (beside it: {', '.join(others[:5])})" if others else ""
+        raise DataError(
+            f"data: {root} has a {found[0]} folder and no {missing} folder{beside}; call the {missing} set "
+            f"{missing!r}, or name {root / found[0]}, of which a val_fraction is kept for validation"
+        )
+    return bool(found)
+
+
 class _Listing:
     """Reads folders, collecting what the user should know about them."""
 
@@ -84,8 +98,7 @@ class _Listing:
         if not names:
             raise DataError(f"data: {folder} has no class folders")
         if len(names) == 1:
-            hint = "; a train folder needs a val folder beside it" if names == ["train"] else ""
-            raise DataError(f"data: {folder} has only one class, {names[0]!r}; classification needs two or more{hint}")
+            raise DataError(f"data: {folder} has only one class, {names[0]!r}; classification needs two or more")
         return tuple(names)
 
     def files(self, folder: Path, class_names: Sequence[str]) -> list[ImageFile]:

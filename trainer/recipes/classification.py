@@ -30,6 +30,7 @@ class Classification:
     name = "classification"
     description = "Image classification with torchvision's models on an image folder"
     best_metric = "val/accuracy"
+    tie_metric = "val/loss"
     spawnable = True
     sync_bn_default = True  # torchvision's models with BatchNorm are convolutional and have it in every block
 

@@ -33,6 +33,8 @@ class Recipe(Protocol):
     description: str
     best_metric: str
     """The validation metric whose highest value marks the best checkpoint."""
+    tie_metric: str
+    """The validation metric whose lowest value does, among equal ones of the first."""
     spawnable: bool
     """Whether our own launcher may start its ranks; else several devices need torchrun."""
     sync_bn_default: bool
