@@ -30,8 +30,12 @@ _ANSWERS_WITHIN_S = 2.0
 """What is added to torch's own deadline for reaching node 0: it is to tell, if it can."""
 
 
-def connect(environment: RankEnvironment, config: RunConfig) -> "Store | None":
+def connect(
+    environment: RankEnvironment, config: RunConfig, *, tell: Callable[[int], None] = lambda _present: None
+) -> "Store | None":
     """Return the store of our launcher's ranks, once all are there, or None where there is one rank only.
+
+    While it waits for the others, rank 0 calls `tell` again and again with the number of ranks that have come.
 
     The launcher hands rank 0 a listening socket, so that no other run can take the port. Raises ConfigError where the
     ranks do not run the same, and PeersMissingError after `timeout_s`.
@@ -41,7 +45,7 @@ def connect(environment: RankEnvironment, config: RunConfig) -> "Store | None":
     timeout_s = config.train.timeout_s
     store = meet(environment, os.environ.pop(MASTER_FD_VARIABLE, ""), timedelta(seconds=timeout_s))
     objection = missing_device(environment, config)
-    call_roll(store, environment, config, timeout_s=timeout_s, objection=objection)
+    call_roll(store, environment, config, timeout_s=timeout_s, objection=objection, tell=tell)
     return store
 
 

@@ -66,7 +66,7 @@ def _train(run_dir: "RunDir", environment: "RankEnvironment") -> None:
     from trainer.training import run
 
     config = run_dir.read_config()
-    store = connect(environment, config)
+    store = connect(environment, config, tell=lambda present: progress.write("starting", 0, present=present))
     run(run_dir, config, environment=environment, store=store, progress=progress)
 
 

@@ -24,12 +24,12 @@ class ProgressFile:
         self._phase: Phase | None = None
         self._written_at = 0.0
 
-    def write(self, phase: Phase, step: int) -> None:
-        """Say that the rank is alive, in `phase`, with `step` optimizer steps taken."""
+    def write(self, phase: Phase, step: int, *, present: int | None = None) -> None:
+        """Say that the rank is alive, in `phase`, with `step` optimizer steps taken, `present` ranks there."""
         now = time.monotonic()
         if phase == self._phase and now - self._written_at < _INTERVAL_S:
             return
-        line = Progress(phase=phase, step=step, time=datetime.now(UTC)).model_dump_json()
+        line = Progress(phase=phase, step=step, time=datetime.now(UTC), present=present).model_dump_json()
         os.pwrite(self._file, line.ljust(_WIDTH - 1).encode() + b"\n", 0)
         self._phase, self._written_at = phase, now
 

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +35,14 @@ def call_roll(
     *,
     timeout_s: float,
     objection: Exception | None = None,
+    tell: Callable[[int], None] = lambda _present: None,
 ) -> None:
     """Return once all ranks of the run are there and run the same.
 
     Without it, a node that was started with another train.yaml would train along, each step the mean of two different
     runs; and one with another number of ranks, or that lacks a device, would have all the others wait for peers that
     never come. `objection` says why this rank cannot take part, if so; `config` may be None then.
+    `tell` is called on rank 0 while it waits, with the number of ranks that have come.
 
     Raises, on every rank, what is wrong: the objection, or ConfigError that names the field, and PeersMissingError
     after `timeout_s`.
@@ -51,13 +54,21 @@ def call_roll(
         theirs = ours if environment.rank == 0 else json.loads(awaited(store, _RUN))
         refusal = _difference(ours, theirs or ours) or _double(store, environment)
         objection = ConfigError(refusal) if refusal else None
-    agree(store, environment, "roll_call", objection=objection, timeout_s=timeout_s)
+    agree(store, environment, "roll_call", objection=objection, timeout_s=timeout_s, tell=tell)
 
 
 def agree(
-    store: "Store | None", environment: RankEnvironment, matter: str, *, objection: Exception | None, timeout_s: float
+    store: "Store | None",
+    environment: RankEnvironment,
+    matter: str,
+    *,
+    objection: Exception | None,
+    timeout_s: float,
+    tell: Callable[[int], None] = lambda _present: None,
 ) -> None:
     """Return once all ranks have come to `matter` with nothing to object; none waits for one that gives up there.
+
+    `tell` is called on rank 0 while it waits, with the number of ranks that have come.
 
     Raises the objection on the rank that has it, and ConfigError that says it on the others; PeersMissingError where
     not all have come within `timeout_s`.
@@ -72,7 +83,10 @@ def agree(
         if environment.rank > 0:
             raise objection
     store.add(keys.present, 1)
-    verdict = _decide(store, environment, keys, timeout_s) if environment.rank == 0 else awaited(store, keys.verdict)
+    if environment.rank == 0:
+        verdict = _decide(store, environment, keys, timeout_s, tell)
+    else:
+        verdict = awaited(store, keys.verdict)
     if verdict:
         _let_it_be_read(store, environment, keys)
         raise objection or ConfigError(verdict)
@@ -141,7 +155,9 @@ def _double(store: "Store", environment: RankEnvironment) -> str:
     )
 
 
-def _decide(store: "Store", environment: RankEnvironment, keys: _Keys, timeout_s: float) -> str:
+def _decide(
+    store: "Store", environment: RankEnvironment, keys: _Keys, timeout_s: float, tell: Callable[[int], None]
+) -> str:
     """Wait for all, and tell all whether the run goes on: as rank 0."""
     deadline = time.monotonic() + timeout_s
     while not store.check([keys.refusal]):
@@ -154,6 +170,7 @@ def _decide(store: "Store", environment: RankEnvironment, keys: _Keys, timeout_s
                 f"(timeout_s): are all {environment.world_size // environment.local_world_size} nodes started, and "
                 f"does each reach port {environment.master_port} of node 0?"
             )
+        tell(present)
         time.sleep(_POLL_S)
     verdict: str = store.get(keys.refusal).decode()
     store.set(keys.verdict, verdict)

@@ -118,8 +118,10 @@ def test_two_nodes_of_one_node_rank_are_refused() -> None:
 def test_rank_0_waits_for_the_others_no_longer_than_a_collective_may_take() -> None:
     environment, config = rank(0)
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    told: list[int] = []
     with pytest.raises(PeersMissingError, match="only 1 of 2 ranks have come within 1 s"):
-        call_roll(store, environment, config, timeout_s=1)
+        call_roll(store, environment, config, timeout_s=1, tell=told.append)
+    assert set(told) == {1}
 
 
 @pytest.mark.parametrize("number", [0, 1])
