@@ -44,7 +44,7 @@ def test_accumulated_augmented_and_averaged_training_is_the_same_on_one_two_and_
             assert largest_difference(last_weights(alone, part), last_weights(together, part)) <= 1e-5
         for step, values in metrics(alone).items():
             assert metrics(together)[step] == pytest.approx(values, abs=1e-5)
-    assert largest_difference(last_weights(alone, "model"), last_weights(alone, "unaveraged")) > 1e-4
+    assert largest_difference(last_weights(alone, "model"), last_weights(alone, "unaveraged")) > 1e-5
 
 
 def test_a_run_tells_what_it_did_in_its_journal_and_its_checkpoint_matches(tmp_path: Path, images: Path) -> None:
