@@ -3,16 +3,29 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainer.api import TrainResult as TrainResult
-    from trainer.api import train as train
-    from trainer.callbacks import Callback as Callback
-    from trainer.config import TrainConfig as TrainConfig
+    from trainer.api import TrainResult, train
+    from trainer.callbacks import Callback
+    from trainer.config import TrainConfig
+    from trainer.errors import ConfigError, RunFailedError, RunInterruptedError
+
+__all__ = [
+    "Callback",
+    "ConfigError",
+    "RunFailedError",
+    "RunInterruptedError",
+    "TrainConfig",
+    "TrainResult",
+    "train",
+]
 
 _HOMES = {
-    "train": "trainer.api",
-    "TrainResult": "trainer.api",
     "Callback": "trainer.callbacks",
+    "ConfigError": "trainer.errors",
+    "RunFailedError": "trainer.errors",
+    "RunInterruptedError": "trainer.errors",
     "TrainConfig": "trainer.config",
+    "TrainResult": "trainer.api",
+    "train": "trainer.api",
 }
 
 

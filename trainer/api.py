@@ -11,6 +11,7 @@ from trainer.error_report import error_of
 from trainer.errors import Cause, CheckpointError
 from trainer.journal import EpochEnd, Record, read_records
 from trainer.local_run import new_run_dir, run_in
+from trainer.preflight import check_inputs
 from trainer.run_dir import RunDir
 from trainer.terminal import say
 from trainer.train_file import TrainFile
@@ -79,7 +80,8 @@ def train(
     each step; torch's error says so from the second step on. Parameters with requires_grad=False stay as they are.
 
     Raises:
-        ConfigError: before anything is started, for options that cannot be run, or an argument that cannot be pickled.
+        ConfigError: before anything is started, for options that cannot be run, or an argument that cannot be pickled;
+            DataError, CheckpointError: likewise, for a data folder or a checkpoint to resume from that is not there.
         RunFailedError: a rank failed; its message names the rank, its `cause` says why.
         RunInterruptedError: SIGINT or SIGTERM ended the run, with a checkpoint saved.
     """
@@ -96,13 +98,14 @@ def train(
         {
             "model": model if isinstance(model, str) else f"{type(model).__module__}.{type(model).__qualname__}",
             # A Path is never a data set's name.
-            "data": str(os.path.join(os.curdir, data)) if isinstance(data, Path) else data,
+            "data": os.path.join(os.curdir, os.path.expanduser(data)) if isinstance(data, Path) else data,
             "device": device,
             "nproc_per_node": nproc_per_node,
         }
-        | options
+        # Such as resume=result.best_checkpoint.
+        | {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
     )
-    folder = Path(output) if output is not None else None
+    folder = Path(os.path.expanduser(output)) if output is not None else None
     if is_rank(os.environ):
         from trainer.torchrun import train_as_rank
 
@@ -114,6 +117,7 @@ def train(
 
 def _train_in_ranks(file: TrainFile, *, output: Path | None, call: "Call | None") -> RunDir:
     config = file.run_config()
+    check_inputs(config, written=file.train, has_own_model=call is not None and call.model is not None)
     packed = None
     if call is not None:
         from trainer.caller import pack

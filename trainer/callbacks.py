@@ -1,10 +1,13 @@
 """Callbacks: what a script wants called with the events of its run, as rank 0 journals them."""
 
+import inspect
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trainer.errors import ConfigError
 from trainer.journal import CheckpointSaved, Completed, EpochEnd, Log, Metrics, Record, Started
+from trainer.names import closest
 from trainer.reporting import Journal
 
 
@@ -16,6 +19,18 @@ class Callback:
     prints is in `ranks/0.log`, and the object in the calling script never changes. The other ranks wait for it at the
     next step, so it had better be quick. What it raises ends the run with that error.
     """
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Raise ConfigError for a method that no event calls, by its name: it would never fire, and nobody be told."""
+        super().__init_subclass__(**keywords)
+        known = [name for name in vars(Callback) if name.startswith("on_")]
+        for name, value in vars(cls).items():
+            if name.startswith("on_") and inspect.isroutine(value) and name not in known:
+                near = closest(name, known)
+                raise ConfigError(
+                    f"{cls.__qualname__}.{name} would never be called: there is {', '.join(known)}"
+                    f"{f'; did you mean {near}?' if near else ''}"
+                )
 
     def __call__(self, record: Record) -> None:
         match record:

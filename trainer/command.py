@@ -20,6 +20,7 @@ from trainer.launch import RunDirBusyError, run_dir_tag
 from trainer.local_run import completion, new_run_dir, run_in
 from trainer.outcome import Outcome
 from trainer.parity_command import run_parity
+from trainer.preflight import best_of, check_inputs
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
 from trainer.terminal import say
 from trainer.train_file import LAUNCH_FIELDS, TrainFile
@@ -91,6 +92,7 @@ def _run_file(path: Path, options: argparse.Namespace) -> int:
 
         run_as_rank(file, RankEnvironment.read(os.environ), output=options.output)
     config = file.run_config()
+    check_inputs(config, written=file.train)
     run_dir = RunDir(new_run_dir(options.output))
     run_dir.create(config)
     os.environ[RUN_DIR_VARIABLE] = run_dir_tag(run_dir)
@@ -101,9 +103,12 @@ def _run_file(path: Path, options: argparse.Namespace) -> int:
 def _evaluate(options: argparse.Namespace) -> int:
     if options.checkpoint is None:
         raise ConfigError("evaluate: name the checkpoint, `python -m trainer evaluate CHECKPOINT`")
+    path: Path = options.checkpoint
+    if path.is_dir():
+        raise ConfigError(f"evaluate: it takes a checkpoint file, and {path} is a folder{best_of(path)}")
     from trainer.reload import evaluate_checkpoint  # imports torch
 
-    metrics = evaluate_checkpoint(options.checkpoint, device=options.device or "cpu")
+    metrics = evaluate_checkpoint(path, device=options.device or "cpu")
     _print(json.dumps(finite_values(metrics)[0]))
     return 0
 
@@ -120,10 +125,9 @@ def _tell(outcome: Outcome, run_dir: RunDir) -> int:
     elif outcome.has_done_its_part:
         say("completed: this node has done its part; metrics and checkpoints are in the run directory of node 0")
     elif outcome.error is not None:
-        where = f"rank {outcome.error.rank}: " if outcome.error.rank is not None else ""
         # Where the fault is in what was asked for, the message says it; lines of our own code would only hide it.
         trace = outcome.error.traceback if outcome.error.cause is Cause.EXCEPTION else None
-        say(f"{trace or ''}{outcome.error.cause}: {where}{outcome.error.message}")
+        say(f"{trace or ''}{outcome.error.cause}: {outcome.error.said}")
     return outcome.exit_status
 
 

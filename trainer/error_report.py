@@ -43,6 +43,12 @@ class ErrorReport(BaseModel):
             traceback=traceback,
         )
 
+    @property
+    def said(self) -> str:
+        """What people are told: the message, after the rank at fault unless any might have been the first to see it."""
+        is_shared = self.cause in (Cause.CONFIG, Cause.DATA)
+        return self.message if self.rank is None or is_shared else f"rank {self.rank}: {self.message}"
+
     @classmethod
     def read(cls, path: Path) -> Self | None:
         """Read an error file, or return None where there is none."""
@@ -78,8 +84,7 @@ def error_of(report: ErrorReport, run_dir: Path) -> TrainingError:
     """Return what a script is to be told of a run that has ended by an error."""
     if report.cause is Cause.INTERRUPTED:
         return RunInterruptedError(f"{report.message} (run directory {run_dir})")
-    where = f"rank {report.rank}: " if report.rank is not None else ""
-    return RunFailedError(f"{where}{report.message} (run directory {run_dir})", cause=report.cause)
+    return RunFailedError(f"{report.said} (run directory {run_dir})", cause=report.cause)
 
 
 def signal_name(number: int) -> str:

@@ -3,6 +3,13 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+_CLOSE = 0.6
+
+
+def closest(name: str, known: Sequence[str]) -> str | None:
+    """Return the one known name that a mistyped one is closest to, or None where none is close."""
+    return next(iter(get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)), None)
+
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Return the end of an error message about an unknown name: the nearest known ones, or where to find all."""

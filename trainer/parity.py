@@ -216,13 +216,11 @@ def _train(run_dir: RunDir, config: RunConfig, call: bytes | None, run: Callable
 
 def _last_words(run_dir: RunDir, error: ErrorReport) -> str:
     """What is to be known of a failure, since its run directory is about to go."""
-    rank = error.rank
-    message = error.message if rank is None else f"rank {rank}: {error.message}"
-    if error.cause is not Cause.EXCEPTION or rank is None:
-        return message
-    log = run_dir.log(rank)
+    if error.cause is not Cause.EXCEPTION or error.rank is None:
+        return error.said
+    log = run_dir.log(error.rank)
     tail = log.read_text(errors="replace").splitlines()[-_LOG_LINES:] if log.exists() else []
-    return "\n".join([message, error.traceback or "\n".join(tail)])
+    return "\n".join([error.said, error.traceback or "\n".join(tail)])
 
 
 def _weights(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:

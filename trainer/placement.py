@@ -13,6 +13,11 @@ def check_placement(config: RunConfig) -> None:
 
 
 def _check_nodes(config: RunConfig) -> None:
+    if config.node_rank > 0 and config.nnodes == 1:
+        raise ConfigError(
+            f"nnodes: node_rank is {config.node_rank}, and nnodes, the number of nodes that train together, is 1; give "
+            "it as well, the same on every node"
+        )
     if config.node_rank >= config.nnodes:
         raise ConfigError(
             f"node_rank: {config.node_rank} is none of the {config.nnodes} nodes; they are numbered from 0, and nnodes "

@@ -75,6 +75,12 @@ def _rebuilt(path: Path, checkpoint: Checkpoint, *, recipe: Recipe, config: Trai
 
 def _config_of(path: Path, checkpoint: Checkpoint) -> TrainConfig:
     try:
-        return TrainConfig.model_validate(checkpoint.config)
+        config = TrainConfig.model_validate(checkpoint.config)
     except ValidationError as error:
         raise CheckpointError(f"{path}: its config is of another release: {error}") from error
+    if "." in config.model:  # the qualified name of a class; no recipe's registry has such a name
+        raise CheckpointError(
+            f"{path}: {config.model} is a script's own model, which only that script can build; to load it there: "
+            f'net.load_state_dict(torch.load({str(path)!r}, weights_only=True)["model"])'
+        )
+    return config

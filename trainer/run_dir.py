@@ -162,6 +162,11 @@ class RunDir:
         newest_first = read_backwards(self.journal)
         return next((record for record in newest_first if isinstance(record, CheckpointSaved)), None)
 
+    def best_checkpoint(self) -> str | None:
+        """Return the path, relative to the run directory, of the best checkpoint so far. Raises JournalError."""
+        newest_first = (record for record in read_backwards(self.journal) if isinstance(record, CheckpointSaved))
+        return next((record.path for record in newest_first if record.best), None)
+
     def checkpoint_at(self, path: str) -> CheckpointSaved | None:
         """Return what the journal says of the checkpoint at `path`, relative to this directory. Raises JournalError."""
         newest_first = read_backwards(self.journal)

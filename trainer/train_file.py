@@ -15,6 +15,7 @@ from trainer.devices import MOST_PROCESSES, parse_device, rank_devices
 from trainer.environment import RankEnvironment
 from trainer.errors import ConfigError, DeviceError
 from trainer.placement import check_placement
+from trainer.preflight import located
 from trainer.run_dir import RunConfig
 from trainer.validation import describe
 
@@ -68,7 +69,7 @@ class TrainFile:
     def run_config(self) -> RunConfig:
         """Return what our launcher runs on this node. Raises ConfigError where nodes, devices or batch do not fit."""
         config = RunConfig(
-            train=self.train,
+            train=self._train_of(self.nnodes),
             devices=rank_devices(_resolved(self.device), nproc_per_node=self.nproc_per_node),
             nnodes=self.nnodes,
             node_rank=self.node_rank,
@@ -87,7 +88,7 @@ class TrainFile:
         """
         nnodes = max(1, environment.world_size // environment.local_world_size)
         config = RunConfig(
-            train=self.train,
+            train=self._train_of(nnodes),
             devices=self._devices_under_torchrun(environment),
             nnodes=nnodes,
             node_rank=environment.node_rank,
@@ -102,6 +103,10 @@ class TrainFile:
             )
         check_placement(config)
         return config
+
+    def _train_of(self, nnodes: int) -> TrainConfig:
+        """Return what to train: on one node with whole paths; several compare theirs, from other working folders."""
+        return train_config(self.train.model_dump() | located(self.train)) if nnodes == 1 else self.train
 
     def _devices_under_torchrun(self, environment: RankEnvironment) -> tuple[str, ...]:
         count = environment.local_world_size
@@ -125,7 +130,7 @@ class TrainFile:
     def _master_addr(self) -> str:
         if self.master_addr is not None:
             return self.master_addr
-        if self.node_rank > 0:
+        if self.node_rank > 0 and self.nnodes > 1:
             raise ConfigError("master_addr: a node other than node 0 has to be told the name or address of node 0")
         # On node 0 itself, what matters is that it is no loopback address: the others are on other hosts.
         return socket.gethostname() if self.nnodes > 1 else "127.0.0.1"
@@ -133,6 +138,8 @@ class TrainFile:
 
 LAUNCH_FIELDS = tuple(field.name for field in dataclasses.fields(TrainFile) if field.name not in ("train", "device"))
 """The launch fields: torchrun's words for where ranks run."""
+OPTIONS = (*TrainConfig.model_fields, "device", *LAUNCH_FIELDS)
+"""All that a train.yaml may hold."""
 
 
 def train_config(fields: Mapping[str, Any]) -> TrainConfig:
@@ -140,7 +147,7 @@ def train_config(fields: Mapping[str, Any]) -> TrainConfig:
     try:
         return TrainConfig.model_validate(dict(fields))
     except ValidationError as error:
-        raise ConfigError(describe(error)) from error
+        raise ConfigError(describe(error, options=OPTIONS)) from error
 
 
 @overload

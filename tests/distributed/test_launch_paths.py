@@ -97,7 +97,9 @@ def test_an_interrupted_script_gets_an_error_it_can_catch(tmp_path: Path, images
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ("model: resnet18\ndata: digits\nepoch: 3\n", "epoch"),
+        ("model: resnet18\ndata: digits\nepoch: 3\n", "epoch is no option; did you mean epochs?"),
+        ("model: resnet18\ndata: ../nowhere\ndevice: cpu\n", "data: folder ../nowhere does not exist (looked for /"),
+        ("model: resnet18\ndata: digits\ndevice: cpu\nresume: last.pt\n", "resume: there is no checkpoint last.pt"),
         ("model: resnet18\ndata: digits\ndevice: 0-3\n", "0-3"),
         ("model: resnet18\ndata: digits\ndevice: cpu\nnproc_per_node: 3\nbatch: 10\n", "9 or 12"),
         ("model: resnet18\ndata: digits\ndevice: cpu\nnproc_per_node: two\n", "nproc_per_node"),
@@ -107,7 +109,7 @@ def test_an_interrupted_script_gets_an_error_it_can_catch(tmp_path: Path, images
         ("- a list\n", "not a mapping"),
         ("model: [\n", "YAML"),
     ],
-    ids=["field", "device", "batch", "count", "nodes", "strategy", "nan", "list", "syntax"],
+    ids=["field", "data", "resume", "device", "batch", "count", "nodes", "strategy", "nan", "list", "syntax"],
 )
 def test_a_train_file_that_cannot_run_is_refused_with_what_is_wrong(
     content: str, complaint: str, tmp_path: Path

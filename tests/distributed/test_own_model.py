@@ -13,9 +13,10 @@ from tests.distributed.runs import RUN_S, draw_images
 from tests.waiting import wait_until
 from trainer.data.image_folder import open_image_folder
 from trainer.error_report import ErrorReport
-from trainer.errors import Cause
+from trainer.errors import Cause, CheckpointError
 from trainer.journal import read_records
-from trainer.run_dir import RUN_DIR_VARIABLE, RunDir
+from trainer.reload import load_model
+from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
 from trainer.seeds import sample_order
 
 OWN = """
@@ -85,7 +86,7 @@ def test_a_scripts_own_model_comes_back_with_the_best_weights_and_callbacks_fire
         "    torch.manual_seed(3)",
         "    net, note = Net().eval(), Noting()",
         "    frozen = net.frozen.weight.clone()",
-        f"    data = {str(images)!r}",
+        f"    data = {os.path.relpath(images, tmp_path)!r}",
         "    run = {'nproc_per_node': 2, 'output': 'run', 'callbacks': [note]}",
         "    result = train(model=net, data=data, **OPTIONS, **run)",
         "    print(holds_the_best(net, result), net.training, torch.equal(net.frozen.weight, frozen))",
@@ -100,8 +101,23 @@ def test_a_scripts_own_model_comes_back_with_the_best_weights_and_callbacks_fire
         f"0 {epoch} {epoch} ['an argument']" for epoch in (1, 2, 3)
     ]
     run_dir = RunDir(tmp_path / "run")
-    assert run_dir.read_config().train.model == "__main__.Net"
+    config = run_dir.read_config().train
+    assert config.model == "__main__.Net"
+    assert Path(config.data).is_absolute()  # the run is continued from any folder
+    assert Path(config.data).samefile(images)
     assert not run_dir.call.exists()
+
+    completed = run_dir.completed()
+    assert completed is not None
+    best = Path("run", completed.best_checkpoint)
+    refused = start(sys.executable, "-m", "trainer", "evaluate", "run", folder=tmp_path)
+    assert refused.returncode == EXIT_USAGE
+    assert (
+        refused.stderr
+        == f"error: evaluate: it takes a checkpoint file, and run is a folder; the best of this run is {best}\n"
+    )
+    with pytest.raises(CheckpointError, match=r"__main__\.Net is a script's own model.* net\.load_state_dict"):
+        load_model(tmp_path / best)
 
 
 def test_a_call_that_is_not_guarded_gets_one_clear_error_and_no_cascade(tmp_path: Path, images: Path) -> None:
@@ -189,7 +205,7 @@ def test_under_torchrun_a_script_trains_as_its_ranks_and_keeps_its_process(tmp_p
     assert [(one["same"], one["sum"]) for one in told] == [(True, 2.0)] * 2
     assert "epoch 3/3" in trained.stderr
     assert told[0]["error"] == told[1]["error"]
-    assert told[0]["error"].startswith(f"data: rank 1: DataError: {unreadable}")
+    assert told[0]["error"].startswith(f"data: DataError: {unreadable}")
     assert told[1]["raised"] == "DataError"
     error = ErrorReport.read(tmp_path / "broken-run" / "error.json")
     assert error is not None

@@ -26,5 +26,29 @@ def test_a_value_that_cannot_be_is_refused_by_its_field(field: str, value: objec
         train_config({"model": "resnet18", "data": "digits", field: value})
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "complaint"),
+    [
+        ("learning_rate", 0.1, "learning_rate is no option; did you mean lr?"),
+        ("Batch_Size", 8, "Batch_Size is no option; did you mean batch?"),
+        ("momentun", 0.9, "momentun is no option; did you mean momentum?"),
+        ("nnode", 2, "nnode is no option; did you mean nnodes?"),
+        ("colour", "red", "colour is no option; `python -m trainer catalog` lists all options"),
+        ("augment", "random_crop", "augment: write a list, [random_crop]"),
+        ("optimizer", "adam", "optimizer: Input should be 'sgd' or 'adamw' (got 'adam'); did you mean adamw?"),
+        ("optimizer", "lion", "optimizer: Input should be 'sgd' or 'adamw' (got 'lion')"),
+    ],
+)
+def test_a_slip_is_told_what_it_may_have_meant(field: str, value: object, complaint: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        train_config({"model": "resnet18", "data": "digits", field: value})
+    assert str(refused.value) == complaint
+
+
+def test_what_has_to_be_given_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"^model: has to be given; data: has to be given$"):
+        train_config({})
+
+
 def test_sync_bn_is_a_truth_value() -> None:
     assert train_config({"model": "resnet18", "data": "digits", "sync_bn": False}).sync_bn is False

@@ -8,12 +8,27 @@ from typing import NoReturn
 
 import pytest
 
-from trainer.error_report import ErrorReport
+from trainer.error_report import ErrorReport, error_of
 from trainer.errors import Cause
 
 
 def report(message: str) -> ErrorReport:
     return ErrorReport(cause=Cause.EXCEPTION, message=message, time=datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (Cause.EXCEPTION, "rank 1: boom"),
+        (Cause.NON_FINITE_LOSS, "rank 1: boom"),
+        (Cause.CONFIG, "boom"),
+        (Cause.DATA, "boom"),
+    ],
+)
+def test_the_rank_is_said_where_it_is_no_chance_which_one_it_is(cause: Cause, said: str, tmp_path: Path) -> None:
+    error = report("boom").model_copy(update={"cause": cause, "rank": 1})
+    assert error.said == said
+    assert str(error_of(error, tmp_path)) == f"{said} (run directory {tmp_path})"
 
 
 def without_hard_links(*_: object) -> NoReturn:

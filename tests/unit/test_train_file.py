@@ -1,6 +1,7 @@
 """The fields of a train.yaml that say where to train: nodes, strategies, and what torchrun has started instead."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,7 +48,8 @@ def test_node_0_needs_no_address_of_its_own_and_is_not_taken_for_loopback() -> N
         ({"nnodes": 2}, "master_port"),
         ({"nnodes": 2, "node_rank": 1, "master_port": 29400}, "master_addr"),
         ({"nnodes": 2, "node_rank": 2, "master_port": 29400, "master_addr": "alpha"}, "node_rank"),
-        ({"node_rank": 1, "master_addr": "alpha"}, "node_rank"),
+        ({"node_rank": 1}, "nnodes"),
+        ({"node_rank": 1, "master_addr": "alpha", "nnodes": 1}, "nnodes"),
         ({"nnodes": 0}, "nnodes"),
         ({"nnodes": "two"}, "nnodes"),
         ({"nnodes": True}, "nnodes"),
@@ -60,6 +62,24 @@ def test_node_0_needs_no_address_of_its_own_and_is_not_taken_for_loopback() -> N
 )
 def test_nodes_that_cannot_meet_are_refused_by_the_field(fields: dict[str, Any], field: str) -> None:
     assert refusal(**fields).startswith(f"{field}: ")
+
+
+def test_on_one_node_the_paths_of_a_run_are_whole_so_that_it_continues_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/me")
+    train = run_config(data="./images", resume="last.pt").train
+    assert (train.data, train.resume) == (str(tmp_path / "images"), str(tmp_path / "last.pt"))
+    train = train_file(data="~/images", resume="~/last.pt").run_config_under_torchrun(torchrun(local=1)).train
+    assert (train.data, train.resume) == ("/home/me/images", "/home/me/last.pt")
+    assert run_config().train == train_file().train  # a known name stays a name
+
+
+def test_several_nodes_which_compare_their_paths_keep_them_as_written() -> None:
+    assert run_config(data="./images", nnodes=2, master_port=29400).train.data == "./images"
+    file = train_file(data="./images")
+    assert file.run_config_under_torchrun(torchrun(nodes=2, local=1)).train.data == "./images"
 
 
 def test_a_batch_divides_among_the_ranks_of_all_nodes() -> None:

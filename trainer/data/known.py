@@ -33,13 +33,17 @@ KNOWN_DATA = {
 
 def data_folder(name: str) -> Path:
     """Return the folder of a known data set, or the path as given. Raises ConfigError for an unknown bare name."""
-    if name in KNOWN_DATA:
-        return KNOWN_DATA[name].folder(data_root())
-    if os.sep not in name and name not in (".", ".."):
+    return KNOWN_DATA[name].folder(data_root()) if name in KNOWN_DATA else data_path(name)
+
+
+def data_path(name: str) -> Path:
+    """Return the path that is meant by what is no known name, `~` expanded. Raises ConfigError for a bare name."""
+    path = os.path.expanduser(name)  # pathlib's own raises for a user whom it does not know
+    if os.sep not in path and path not in (".", ".."):
         raise ConfigError(
             f"data: {name!r} is no known data set (known: {', '.join(KNOWN_DATA)}); write a folder as a path, ./{name}"
         )
-    return Path(name)
+    return Path(path)
 
 
 def data_root() -> Path:
