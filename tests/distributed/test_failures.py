@@ -70,10 +70,8 @@ def test_a_broken_image_read_by_a_loader_process_is_named_in_one_line(tmp_path: 
 def test_a_rank_killed_from_outside_is_named_with_its_signal(tmp_path: Path, images: Path) -> None:
     run = Run(prepare(tmp_path / "run", data=images, **LONG))
     run.wait_for_step(2)
-    begun = time.monotonic()
     run.rank_process(1).kill()
     error = fail(run)
-    assert time.monotonic() - begun < 15
     assert (error.rank, error.cause, error.signal) == (1, Cause.KILLED_BY_SIGNAL, "SIGKILL")
 
 
