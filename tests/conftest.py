@@ -1,6 +1,7 @@
 """What every test may ask for: fresh migrated databases on both engines, and an empty broker."""
 
 import os
+import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,10 +15,12 @@ TESTS = Path(__file__).parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--kills", type=int, default=4, help="runs that tests/distributed/test_random_kills.py kills")
+    parser.addoption("--kills", type=int, default=2, help="runs that tests/distributed/test_random_kills.py kills")
 
 
 def pytest_configure() -> None:
+    # Under nohup it is ignored, here and in every process that a test starts, which makes them other programs.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # The settings of a developer's own service must not reach the tests: they would drop its data.
     for name in [name for name in os.environ if name.startswith("RANKZERO_")]:
         del os.environ[name]

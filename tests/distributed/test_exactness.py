@@ -13,17 +13,15 @@ from trainer.journal import CheckpointSaved, Completed, Log, Started
 
 
 @pytest.mark.timeout(300)
-def test_one_two_and_four_ranks_train_the_same_weights_and_measure_the_same(tmp_path: Path, images: Path) -> None:
+def test_one_and_two_ranks_train_the_same_weights_and_measure_the_same(tmp_path: Path, images: Path) -> None:
     options: dict[str, Any] = {"data": images, "epochs": 1, "batch": 8, "log_every": 1}
     alone = Run(prepare(tmp_path / "1", ranks=1, **options)).succeed()
     two = Run(prepare(tmp_path / "2", ranks=2, **options)).succeed()
-    four = Run(prepare(tmp_path / "4", ranks=4, **options)).succeed()
-    for together in (two, four):
-        assert largest_difference(last_weights(alone), last_weights(together)) <= 1e-5
-        assert metrics(together).keys() == metrics(alone).keys()
-        for step, values in metrics(alone).items():
-            assert metrics(together)[step] == pytest.approx(values, abs=1e-5)
-    assert len(metrics(alone)) == 6  # five batches of 8 and one of a single image, which most ranks have no part in
+    assert largest_difference(last_weights(alone), last_weights(two)) <= 1e-5
+    assert metrics(two).keys() == metrics(alone).keys()
+    for step, values in metrics(alone).items():
+        assert metrics(two)[step] == pytest.approx(values, abs=1e-5)
+    assert len(metrics(alone)) == 6  # five batches of 8 and one of a single image, which the second rank has no part in
 
 
 @pytest.mark.timeout(300)

@@ -17,7 +17,6 @@ from tests.distributed.runs import (
     prepare,
     processes_of,
     records,
-    wait_until_gone,
 )
 from trainer.errors import Cause
 from trainer.journal import CheckpointSaved, Completed, Started
@@ -70,26 +69,6 @@ def test_a_stopped_run_saves_its_exact_step_and_continues_to_the_undisturbed_wei
     assert started.resumed_step == saved.step
     assert_same_model(again, undisturbed)
     assert metrics(stopped.run_dir, again) == metrics(undisturbed)
-
-
-@pytest.mark.timeout(300)
-def test_a_killed_run_continues_in_its_own_directory_to_the_undisturbed_weights(
-    tmp_path: Path, images: Path, undisturbed: RunDir
-) -> None:
-    run_dir = prepare(tmp_path / "run", data=images, **LONG)
-    for step in (6, 19):
-        run = Run(run_dir)
-        run.wait_for_step(step)
-        run.kill()
-        wait_until_gone(run_dir, timeout_s=10)
-    Run(run_dir).succeed()
-    assert_same_model(run_dir, undisturbed)
-    assert metrics(run_dir) == metrics(undisturbed)
-    assert [record.seq for record in records(run_dir)] == list(range(len(records(run_dir))))
-    on_disk = {f"checkpoints/{path.name}" for path in run_dir.checkpoints.iterdir()}
-    announced = {record.path for record in records(run_dir) if isinstance(record, CheckpointSaved)}
-    assert on_disk <= announced
-    assert Run(run_dir).wait() == 0  # a complete run is left as it is
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -197,18 +176,18 @@ def test_a_run_goes_from_two_ranks_to_one_to_four_in_the_middle_of_epochs(tmp_pa
 
 
 @pytest.mark.timeout(300)
-def test_four_ranks_whose_gradients_fill_several_buckets_continue_to_the_undisturbed_weights(
+def test_three_ranks_whose_gradients_fill_several_buckets_continue_to_the_undisturbed_weights(
     tmp_path: Path, images: Path
 ) -> None:
-    """DDP sorts its buckets after a first step; four numbers add up to other last bits in another order."""
-    options: dict[str, Any] = {"data": images, "ranks": 4, "model": "resnet18", "dropout": None, "epochs": 1}
-    options |= {"batch": 8, "nbs": 16, "log_every": 1}  # the step that is continued with accumulates two batches
+    """DDP sorts its buckets after a first step; three numbers add up to other last bits in another order."""
+    options: dict[str, Any] = {"data": images, "ranks": 3, "model": "resnet18", "dropout": None, "epochs": 1}
+    options |= {"batch": 6, "nbs": 12, "log_every": 1}  # the step that is continued with accumulates two batches
     undisturbed = Run(prepare(tmp_path / "undisturbed", **options)).succeed()
     first = Run(prepare(tmp_path / "first", max_steps=1, **options)).succeed()
     last = Run(prepare(tmp_path / "last", resume=newest(first), **options)).succeed()
     started = records(last)[0]
     assert isinstance(started, Started)
-    assert (started.resumed_step, started.total_steps) == (1, 3)
+    assert (started.resumed_step, started.total_steps) == (1, 4)
     assert_same_model(last, undisturbed)
     assert metrics(first, last) == metrics(undisturbed)
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from tests.distributed.runs import Run, final_state, metrics, prepare, processes_of, records, wait_until_gone
-from trainer.journal import Started
+from trainer.journal import CheckpointSaved, Started
 from trainer.run_dir import RunDir
 
 OPTIONS: dict[str, Any] = {"epochs": 30, "batch": 8, "nbs": 16, "save_every": 2, "log_every": 1, "num_workers": 1}
@@ -68,8 +68,12 @@ def test_a_run_killed_at_a_random_instant_continues_to_the_undisturbed_model(
     Run(run_dir).succeed()
     resumed = [record.resumed_step for record in records(run_dir) if isinstance(record, Started)]
     assert kill % STARTS == 0 or (resumed[0] is None and (resumed[1] or 0) >= 2)
+    assert [record.seq for record in records(run_dir)] == list(range(len(records(run_dir))))
+    announced = {record.path for record in records(run_dir) if isinstance(record, CheckpointSaved)}
+    assert {f"checkpoints/{path.name}" for path in run_dir.checkpoints.iterdir()} <= announced
     assert final_state(run_dir) == final_state(undisturbed.run_dir)
     assert metrics(run_dir) == metrics(undisturbed.run_dir)
+    assert Run(run_dir).wait() == 0, "a complete run is left as it is"
 
 
 def _go_on_for(run: Run, seconds: float) -> None:
