@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import psutil
 import torch
+import yaml
 from PIL import Image
 
 from tests.children import start_child
@@ -54,6 +55,27 @@ def prepare(
     devices = ("cpu",) * ranks
     run_dir.create(RunConfig(train=train, devices=devices, resume=resume, max_steps=max_steps, call=call))
     return run_dir
+
+
+def start(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command of the trainer's to its end, as from a shell in `folder`."""
+    environment = {name: value for name, value in os.environ.items() if name != RUN_DIR_VARIABLE}
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=RUN_S,
+        check=False,
+    )
+
+
+def write_train_file(folder: Path, **fields: object) -> Path:
+    """Write a train.yaml of a tiny training."""
+    path = folder / "train.yaml"
+    path.write_text(yaml.safe_dump(TINY | fields))
+    return path
 
 
 class Run:

@@ -1,7 +1,6 @@
 """One trainer, three ways to start it: from a script, from the command line, and under torchrun."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,29 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.distributed.runs import RUN_S, TINY, Run, final_state, prepare, records
+from tests.distributed.runs import RUN_S, TINY, Run, final_state, prepare, records, start, write_train_file
 from tests.waiting import wait_until
 from trainer.journal import Log, Started
-from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
-
-
-def start(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != RUN_DIR_VARIABLE}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=RUN_S,
-        check=False,
-    )
-
-
-def write_train_file(folder: Path, **fields: object) -> Path:
-    path = folder / "train.yaml"
-    path.write_text(yaml.safe_dump(TINY | fields))
-    return path
+from trainer.run_dir import EXIT_USAGE, RunDir
 
 
 def kinds(run_dir: RunDir) -> list[str]:

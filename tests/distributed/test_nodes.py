@@ -20,9 +20,10 @@ from tests.distributed.runs import (
     prepare,
     processes_of,
     records,
+    start,
     wait_until_gone,
+    write_train_file,
 )
-from tests.distributed.test_launch_paths import start, write_train_file
 from tests.ports import PortClaim
 from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport

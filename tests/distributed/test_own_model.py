@@ -2,21 +2,20 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.children import start_child
-from tests.distributed.runs import RUN_S, draw_images
+from tests.distributed.runs import RUN_S, draw_images, start
 from tests.waiting import wait_until
 from trainer.data.image_folder import open_image_folder
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, CheckpointError
 from trainer.journal import read_records
 from trainer.reload import load_model
-from trainer.run_dir import EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
+from trainer.run_dir import EXIT_USAGE, RunDir
 from trainer.seeds import sample_order
 
 OWN = """
@@ -57,19 +56,6 @@ def holds_the_best(model, result):
 
 OPTIONS = {"image_size": 16, "batch": 8, "epochs": 3, "lr": 0.05, "num_workers": 0, "device": "cpu"}
 """
-
-
-def start(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != RUN_DIR_VARIABLE}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=RUN_S,
-        check=False,
-    )
 
 
 def write_script(folder: Path, *lines: str) -> str:

@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  # exported where torch has distributed
 
-from tests.distributed.runs import RUN_S, TINY, records
-from tests.distributed.test_launch_paths import start, write_train_file
+from tests.distributed.runs import (
+    RUN_S,
+    TINY,
+    records,
+    start,
+    write_train_file,
+)
 from trainer.environment import RankEnvironment
 from trainer.errors import Cause
 from trainer.journal import Started
