@@ -87,6 +87,6 @@ def _call(callback: Callable[[Record], None], record: Record) -> None:
     try:
         callback(record)
     except Exception:
-        if not isinstance(record, Completed):
+        if not isinstance(record, Completed):  # a run that is complete cannot fail any more
             raise
         traceback.print_exc()

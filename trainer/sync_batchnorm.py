@@ -33,7 +33,7 @@ def synchronize_batchnorm(model: nn.Module, *, device: torch.device, has_idle_ra
     for name, layer in layers.items():
         _refuse_unknown(name, layer)
     if device.type == "cuda" and not has_idle_ranks:
-        converted: nn.Module = nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call]
+        converted: nn.Module = nn.SyncBatchNorm.convert_sync_batchnorm(model)  # type: ignore[no-untyped-call]  # torch's own is
         return converted
     for layer in layers.values():
         # The layer itself changes its class, as torch's own parametrizations and lazy layers do: its hooks, and
@@ -113,7 +113,7 @@ class SynchronizedBatchNorm3d(SynchronizedBatchNorm, nn.BatchNorm3d):
 class SynchronizedBatchNormNd(SynchronizedBatchNorm):
     """What stands in for a layer that was torch's SyncBatchNorm before; like it, it takes two dimensions or more."""
 
-    def _check_input_dim(self, input: torch.Tensor) -> None:  # noqa: A002
+    def _check_input_dim(self, input: torch.Tensor) -> None:  # noqa: A002  (torch's name for it)
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 

@@ -69,8 +69,7 @@ class Training:
         self.config = self.parts.config
         self.journal = observed(open_journal(run_dir, rank=group.rank), self.parts.callbacks)
         never_finite = non_finite(self.parts.model)  # as it was built: an attention mask, not a weight
-        is_writer = group.rank == 0
-        self.folder = CheckpointFolder(run_dir, self.journal, never_finite=never_finite) if is_writer else None
+        self.folder = CheckpointFolder(run_dir, self.journal, never_finite=never_finite) if group.rank == 0 else None
         self.loss_watch = LossWatch(group.device, rank=group.rank)
         self.stop = StopAgreement(group.store, rank=group.rank, lead=self.loss_watch.lead)
         self.meter = Throughput()
@@ -146,8 +145,8 @@ class Training:
             self.journal.append(Log, message=f"continues from {self.resume.path} at step {self.step}")
             if self.epoch >= self.config.epochs:
                 warn(self.journal, f"all {self.config.epochs} epochs are trained already; raise epochs to go on")
-        if self.folder is not None and self.resume:
-            self.folder.continue_from(self.resume.path, self.resume.checkpoint)
+            if self.folder is not None:
+                self.folder.continue_from(self.resume.path, self.resume.checkpoint)
 
     def _train_epoch(self) -> None:
         self.parts.sampler.start_at(self.epoch, self.step_in_epoch)

@@ -179,7 +179,7 @@ def autocast() -> torch.Tensor:
     synchronize_batchnorm(model, device=torch.device("cpu"), has_idle_ranks=False)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         output: torch.Tensor = model(torch.randn(2, 1, 8, 8))
-    output.float().sum().backward()  # type: ignore[no-untyped-call]
+    output.float().sum().backward()  # type: ignore[no-untyped-call]  # torch's own backward is untyped
     return output.detach()
 
 

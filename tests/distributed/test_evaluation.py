@@ -32,7 +32,7 @@ def measure_on(ranks: int, data: Path, folder: Path) -> dict[str, float]:
     with warnings.catch_warnings():
         # Python 3.12 warns of threads, such as those of torch, which the ranks make no use of.
         warnings.simplefilter("ignore", DeprecationWarning)
-        start_processes(_measure, (ranks, data, folder), nprocs=ranks, start_method="fork")  # type: ignore[no-untyped-call]
+        start_processes(_measure, (ranks, data, folder), nprocs=ranks, start_method="fork")  # type: ignore[no-untyped-call]  # torch's own
     results = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(ranks)]
     assert results == [results[0]] * ranks
     values: dict[str, float] = results[0]

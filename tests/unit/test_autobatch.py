@@ -132,7 +132,7 @@ def test_a_probe_leaves_weights_statistics_gradients_and_generators_as_they_were
         finally:
             changed.append(not torch.equal(kernel, tensors["0.weight"][1]) and generators() != before)
 
-    probe.step = observed_step  # type: ignore[method-assign]
+    probe.step = observed_step  # type: ignore[method-assign]  # to look at each step that it takes
     assert probe.largest_batch(at_most=1000) == 37
     assert all(changed)
     assert len(changed) > 5

@@ -111,7 +111,7 @@ def _continue_and_save(
     run_dir: RunDir, death: Death, tell: Callable[[dict[str, Any]], None], *, links: bool, watch_all: bool
 ) -> None:
     if not links:
-        os.link = _no_links  # type: ignore[assignment]
+        os.link = _no_links  # type: ignore[assignment]  # a file system without links
     if watch_all:
         death.watch()
     folder = CheckpointFolder(run_dir, JournalWriter(run_dir.journal))

@@ -24,7 +24,7 @@ class OtherDefaults(nn.BatchNorm2d):
 class WithActivation(nn.BatchNorm2d):
     """A layer that does more than BatchNorm."""
 
-    def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002
+    def forward(self, input: torch.Tensor) -> torch.Tensor:  # noqa: A002  (torch's name for it)
         return super().forward(input).relu()
 
 
