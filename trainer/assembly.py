@@ -21,7 +21,7 @@ from trainer.normalization import Normalization
 from trainer.optimization import build_optimizer
 from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Recipe, TaskData, wants_sync_bn
-from trainer.recipes.registry import recipe_named
+from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
 from trainer.sampling import GlobalBatchSampler, ShardSampler
 from trainer.seeds import seed_weights
@@ -62,18 +62,16 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
     call = read_call(run_dir) if run_config.call else Call(model=None, callbacks=())
     config = run_config.train
     split_among = len(run_config.devices) if config.strategy == "dp" else 1
-    recipe = recipe_named(config.recipe)
+    recipe = build_recipe(config)
     refuse_unspawnable(recipe, run_config, group.environment)
-    data = recipe.build_data(config)
+    data = recipe.build_data()
     model = _model(call, recipe, config, data).to(group.device)
     if config.batch == AUTO_BATCH and batch is not None:
         takers = group.world_size * split_among
         among = "devices" if split_among > 1 else "ranks"
         config = config.model_copy(update={"batch": continued_batch(batch, takers, among=among)})
     elif config.batch == AUTO_BATCH:
-        measured = resolve_batch(
-            config, group=group, recipe=recipe, model=model, train_data=data.train, split_among=split_among
-        )
+        measured = resolve_batch(config, group=group, recipe=recipe, model=model, data=data, split_among=split_among)
         config = config.model_copy(update={"batch": measured})
     share = per_rank_batch(config.batch, group.world_size)
     is_normalized = has_batchnorm(model)
@@ -92,7 +90,7 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
         normalization.refuse_too_few(sampler)
     if is_normalized and is_synchronized:
         model = synchronize_batchnorm(model, device=group.device, has_idle_ranks=sampler.has_idle_ranks)
-    options: dict[str, Any] = {"num_workers": config.num_workers, "device": group.device}
+    options: dict[str, Any] = {"num_workers": config.num_workers, "device": group.device, "collate": data.collate}
     val_sampler = ShardSampler(data.val, rank=group.rank, world_size=group.world_size)
     return Assembly(
         config=config,
@@ -122,10 +120,10 @@ def accumulated_batches(config: TrainConfig) -> int:
 def _model(call: Call, recipe: Recipe, config: TrainConfig, data: TaskData) -> nn.Module:
     if call.model is not None:
         _refuse_untrainable(call.model, config)
-        recipe.check_model(call.model, config, data)
+        recipe.check_model(call.model, data)
         return call.model
     seed_weights(config.seed)
-    return recipe.build_model(config, data)
+    return recipe.build_model(data)
 
 
 def _refuse_untrainable(model: nn.Module, config: TrainConfig) -> None:

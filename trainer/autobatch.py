@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.utils.data import Dataset, default_collate
 
 from trainer.config import TrainConfig
 from trainer.data.loading import on_device
@@ -20,7 +19,7 @@ from trainer.faults import cause_of
 from trainer.optimization import build_optimizer, set_learning_rate
 from trainer.precision import autocast
 from trainer.process_group import ProcessGroup
-from trainer.recipes.recipe import Recipe
+from trainer.recipes.recipe import Recipe, TaskData
 
 CPU_BATCH = 16
 """Samples for each rank on the CPU and on MPS: their memory is the machine's, and filling that helps nobody."""
@@ -40,7 +39,7 @@ def resolve_batch(
     group: ProcessGroup,
     recipe: Recipe,
     model: nn.Module,
-    train_data: Dataset[Any],
+    data: TaskData,
     split_among: int = 1,
 ) -> int:
     """Return the global batch that `batch: -1` stands for, the same on every rank.
@@ -52,10 +51,10 @@ def resolve_batch(
     training set into one batch; one sample for each device at least. Raises DeviceMemoryError where that does not fit,
     and ConfigError where `nbs` has fewer.
     """
-    assert isinstance(train_data, Sized)
+    assert isinstance(data.train, Sized)
     devices = group.world_size * split_among
     check_nominal_batch(config.nbs, devices, among="devices" if split_among > 1 else "ranks")
-    at_most = min(-(-len(train_data) // devices), _LARGEST // devices)
+    at_most = min(-(-len(data.train) // devices), _LARGEST // devices)
     if config.nbs is not None:
         at_most = min(at_most, config.nbs // devices)
     share = 0
@@ -65,7 +64,7 @@ def resolve_batch(
             # DataParallel's first device also holds the gradients of another while it adds them to its own.
             copies = (config.ema is not None) + (split_among > 1)
             keeps_gradients = devices > 1 or config.nbs is not None
-            probe = Probe(config, recipe, model, train_data, keeps_gradients=keeps_gradients, weight_copies=copies)
+            probe = Probe(config, recipe, model, data, keeps_gradients=keeps_gradients, weight_copies=copies)
             share = probe.largest_batch(at_most=max(1, at_most))
     return int(group.share("batch", str(share))) * devices
 
@@ -94,14 +93,14 @@ class Probe:
         config: TrainConfig,
         recipe: Recipe,
         model: nn.Module,
-        train_data: Dataset[Any],
+        data: TaskData,
         *,
         keeps_gradients: bool = False,
         weight_copies: int = 0,
     ) -> None:
         """`keeps_gradients`: whether gradients stay during the next forward pass, as they do in DDP's buckets and in
         accumulation. `weight_copies`: copies of the weights that training keeps and the probe does not make."""
-        self.config, self.recipe, self.model, self.train_data = config, recipe, model, train_data
+        self.config, self.recipe, self.model, self.data = config, recipe, model, data
         self.keeps_gradients, self.weight_copies = keeps_gradients, weight_copies
         self.device = next(model.parameters()).device
         self.optimizer = build_optimizer(config, model)
@@ -126,16 +125,16 @@ class Probe:
                 if isinstance(layer, _BatchNorm):  # it cannot normalise by a single value
                     layer.eval()
         self.optimizer.zero_grad(set_to_none=not self.keeps_gradients)
-        samples = default_collate([self._items[number % len(self._items)] for number in range(batch)])
+        samples = self.data.collate([self._items[number % len(self._items)] for number in range(batch)])
         with autocast(self.config, self.device):
-            loss = self.recipe.loss(self.model, on_device(samples, self.device))
+            loss = self.recipe.loss(self.model, self.data.prepare_train(on_device(samples, self.device)))
         loss.backward()  # type: ignore[no-untyped-call]  # torch's own is untyped
         self.optimizer.step()
 
     @cached_property
     def _items(self) -> list[Any]:
-        assert isinstance(self.train_data, Sized)
-        return [self.train_data[number] for number in range(min(_ITEMS, len(self.train_data)))]
+        assert isinstance(self.data.train, Sized)
+        return [self.data.train[number] for number in range(min(_ITEMS, len(self.data.train)))]
 
     def _refuse_too_small_a_device(self) -> None:
         try:

@@ -19,6 +19,8 @@ class CatalogRecipe(_Frozen):
     description: str
     models: tuple[str, ...]
     """What `model` may be with it."""
+    options_schema: dict[str, Any]
+    """JSON schema of what `options` may hold with it."""
 
 
 class CatalogData(_Frozen):
@@ -39,12 +41,17 @@ class Catalog(_Frozen):
 
 def build_catalog() -> Catalog:
     """Ask every recipe what it knows; imports torch and torchvision."""
-    from trainer.recipes.registry import all_recipes
+    from trainer.recipes.registry import recipe_names, recipe_type
 
     return Catalog(
         recipes=tuple(
-            CatalogRecipe(name=recipe.name, description=recipe.description, models=tuple(recipe.models()))
-            for recipe in all_recipes()
+            CatalogRecipe(
+                name=recipe.name,
+                description=recipe.description,
+                models=tuple(recipe.models()),
+                options_schema=recipe.options_model.model_json_schema(),
+            )
+            for recipe in map(recipe_type, recipe_names())
         ),
         data=tuple(CatalogData(name=name, description=data.description) for name, data in KNOWN_DATA.items()),
         train_schema=TrainConfig.model_json_schema(),

@@ -1,8 +1,8 @@
 """Evaluation: every validation sample counted exactly once, by whichever rank."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from contextlib import AbstractContextManager
-from typing import Any
+from math import prod
 
 import torch
 from torch import nn
@@ -10,43 +10,86 @@ from torch.utils.data import DataLoader
 
 from trainer.data.loading import on_device
 from trainer.process_group import ProcessGroup
-from trainer.recipes.recipe import Recipe
+from trainer.recipes.recipe import Evaluation, Quantity, Recipe, TaskData
 
 
 def evaluate(
     model: nn.Module,
-    loader: DataLoader[Any],
+    loader: "DataLoader[object]",
     *,
     recipe: Recipe,
-    quantities: Sequence[str],
+    data: TaskData,
     group: ProcessGroup,
     autocast: Callable[[], AbstractContextManager[object]],
     stop_requested: Callable[[], bool],
     alive: Callable[[], None],
-) -> dict[str, float] | None:
-    """Return the recipe's metrics over all ranks' shares together, or None on every rank if any was asked to stop.
+) -> Evaluation | None:
+    """Return what the recipe finds in all ranks' shares together, or None on every rank if any was asked to stop.
 
     `model` is the bare model, not DDP's wrapper: shares differ in length, so no collective may be in the forward pass.
     The only one is the sum at the end, which also carries whether a rank was asked to stop and left early; so no rank
-    waits for one that has gone.
+    waits for one that has gone. What is gathered is in it too: each rank fills in the rows of its own samples.
     """
     group.align_buffers(model)
-    sum_device = torch.device("cpu") if group.device.type == "mps" else group.device  # MPS has no float64
-    # The quantities, then the number of samples, then the number of ranks that left early.
-    totals = torch.zeros(len(quantities) + 2, dtype=torch.float64, device=sum_device)
+    assert isinstance(data.val, Sized)
+    totals = _Totals(recipe.quantities(data), samples=len(data.val), group=group)
     model.eval()
     with torch.inference_mode():
         for batch in loader:
             if stop_requested():
-                totals[-1] = 1
+                totals.leave_early()
                 break
             with autocast():
-                measured = recipe.measure(model, on_device(batch, group.device))
-            sums = [measured[name].to(sum_device, torch.float64).sum() for name in quantities]
-            totals[:-1] += torch.stack([*sums, torch.full_like(sums[0], len(measured[quantities[0]]))])
+                measured = recipe.measure(model, data.prepare_val(on_device(batch, group.device)))
+            totals.add(measured)
             alive()
     model.train()
-    *sums_of_all, count, left_early = group.sum(totals).tolist()
-    if left_early:
+    if not totals.sum_over_ranks():
         return None
-    return recipe.summarize(dict(zip(quantities, sums_of_all, strict=True)), int(count))
+    return recipe.summarize(totals.by_quantity(), totals.count, data)
+
+
+class _Totals:
+    """What one rank, and in the end all of them, have measured: one vector, so that one sum brings all of it."""
+
+    def __init__(self, quantities: Sequence[Quantity], *, samples: int, group: ProcessGroup) -> None:
+        self._quantities, self._samples, self._group = quantities, samples, group
+        self._device = torch.device("cpu") if group.device.type == "mps" else group.device  # MPS has no float64
+        sizes = [prod(quantity.shape) * (samples if quantity.is_gathered else 1) for quantity in quantities]
+        # The quantities, then the number of samples, then the number of ranks that left early.
+        self._values = torch.zeros(sum(sizes) + 2, dtype=torch.float64, device=self._device)
+        *parts, self._count, self._left_early = torch.split(self._values, [*sizes, 1, 1])
+        self._parts = [
+            part.view((samples, *quantity.shape) if quantity.is_gathered else quantity.shape)
+            for quantity, part in zip(quantities, parts, strict=True)
+        ]
+        self._seen = 0
+
+    def add(self, measured: dict[str, torch.Tensor]) -> None:
+        """Take the values of this rank's next samples in."""
+        taken = len(measured[self._quantities[0].name])
+        # As ShardSampler deals them out: sample i of rank r is number r + i·W of the data set.
+        first, stride = self._group.rank + self._seen * self._group.world_size, self._group.world_size
+        for quantity, part in zip(self._quantities, self._parts, strict=True):
+            values = measured[quantity.name].to(self._device, torch.float64)
+            if quantity.is_gathered:
+                part[first : first + taken * stride : stride] = values
+            else:
+                part.add_(values.sum(dim=0))
+        self._count += taken
+        self._seen += taken
+
+    def leave_early(self) -> None:
+        self._left_early += 1
+
+    def sum_over_ranks(self) -> bool:
+        """Add up what all ranks have; return whether none of them left early."""
+        self._group.sum(self._values)
+        return int(self._left_early.item()) == 0
+
+    @property
+    def count(self) -> int:
+        return int(self._count.item())
+
+    def by_quantity(self) -> dict[str, torch.Tensor]:
+        return {quantity.name: part.cpu() for quantity, part in zip(self._quantities, self._parts, strict=True)}

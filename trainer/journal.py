@@ -34,15 +34,15 @@ class Started(_Record):
     devices: tuple[str, ...]
     batch: int | None = None
     """Samples of each full global batch; null in journals from before it was told."""
-    batch_per_rank: int
-    """Samples of each full global batch that one rank takes."""
+    batch_per_rank: int | None = None
+    """Samples of each full global batch that one rank takes; here as below, null for a script, which alone knows."""
     accumulate: int = 1
     """Global batches that one optimizer step takes."""
-    epochs: int
-    steps_per_epoch: int
-    total_steps: int
+    epochs: int | None = None
+    steps_per_epoch: int | None = None
+    total_steps: int | None = None
     """Optimizer steps that the run ends after."""
-    parameters: int
+    parameters: int | None = None
     """Number of trainable parameters."""
     resumed_step: int | None = None
     """Global step of the checkpoint that the run continues from."""
@@ -99,6 +99,8 @@ class EpochEnd(_Record):
     """Wall time of the epoch, evaluation included."""
     values: dict[str, float | None]
     nonfinite: dict[str, Literal["nan", "inf", "-inf"]] = {}
+    by_class: dict[str, dict[str, float | None]] = {}
+    """Figures of each class, as the recipe's evaluation has them."""
 
 
 class Completed(_Record):

@@ -80,7 +80,9 @@ def _values(schema: dict[str, Any]) -> str:
         return f"list of {_values(schema['items'])}"
     if kind in ("integer", "number"):
         return f"{'whole number' if kind == 'integer' else 'number'} {_range(schema)}".strip()
-    return {"boolean": "`true` or `false`", "string": "text"}.get(str(kind), "see [training](training.md#devices)")
+    return {"boolean": "`true` or `false`", "string": "text", "object": "names with values"}.get(
+        str(kind), "see [training](training.md#devices)"
+    )
 
 
 def _range(schema: dict[str, Any]) -> str:
@@ -102,7 +104,9 @@ def _default(schema: dict[str, Any]) -> str:
     if "default" not in schema or schema["default"] is dataclasses.MISSING:
         return "to be given"
     value = schema["default"]
-    if value is None or value == []:
+    if value == "":
+        return "to be given"
+    if value is None or value in ([], {}):
         return "none"
     return f"`{value}`"
 

@@ -25,7 +25,7 @@ from trainer.journal import Metrics, Started, read_records
 from trainer.local_run import run_in
 from trainer.outcome import Outcome
 from trainer.recipes.recipe import Recipe
-from trainer.recipes.registry import recipe_named
+from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
 from trainer.seeds import seed_weights
 from trainer.train_file import TrainFile
@@ -179,11 +179,11 @@ def _placed(train: TrainConfig, devices: Sequence[str], world_size: int) -> Trai
 
 def _model(config: TrainConfig) -> tuple[Recipe, nn.Module]:
     """Build the model that each rank would, from the same seed."""
-    recipe = recipe_named(config.recipe)
-    data = recipe.build_data(config)
+    recipe = build_recipe(config)
+    data = recipe.build_data()
     with torch.random.fork_rng(devices=[]):
         seed_weights(config.seed)
-        return recipe, recipe.build_model(config, data)
+        return recipe, recipe.build_model(data)
 
 
 def _start(config: TrainConfig, model: nn.Module) -> dict[str, torch.Tensor]:
@@ -206,6 +206,7 @@ def _train(run_dir: RunDir, config: RunConfig, call: bytes | None, run: Callable
     saved, started = run_dir.last_checkpoint(), next(read_records(run_dir.journal))
     assert saved is not None, "a completed run has a checkpoint"
     assert isinstance(started, Started), "every journal begins with it"
+    assert started.steps_per_epoch is not None, "no script is compared"
     return _Trained(
         steps=outcome.completed.step - (started.resumed_step or 0),
         steps_per_epoch=started.steps_per_epoch,

@@ -85,8 +85,8 @@ def _check_devices(config: RunConfig) -> None:
 
 
 def _check_model(train: TrainConfig) -> None:
-    from trainer.recipes.registry import recipe_named
+    from trainer.recipes.registry import recipe_type
 
-    models = recipe_named(train.recipe).models()
+    models = recipe_type(train.recipe).models()
     if train.model not in models:
         raise ConfigError(f"model: {train.model!r} is no model of {train.recipe}; {nearest(train.model, models)}")

@@ -15,7 +15,7 @@ from trainer.evaluation import evaluate
 from trainer.precision import autocast
 from trainer.process_group import ProcessGroup, local_device
 from trainer.recipes.recipe import Recipe, TaskData
-from trainer.recipes.registry import recipe_named
+from trainer.recipes.registry import build_recipe
 from trainer.sampling import ShardSampler
 
 
@@ -27,12 +27,12 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
     """
     checkpoint = load_checkpoint(path, verify_digest=True)
     config = _config_of(path, checkpoint)
-    recipe = recipe_named(config.recipe)
-    data = recipe.build_data(config)
+    recipe = build_recipe(config)
+    data = recipe.build_data()
     torch_device = local_device(device, simulated=False)
     model = _rebuilt(path, checkpoint, recipe=recipe, config=config, data=data).to(torch_device)
     alone = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1)
-    metrics = evaluate(
+    found = evaluate(
         model,
         build_loader(
             data.val,
@@ -41,16 +41,17 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
             batch=config.batch // checkpoint.world_size,
             num_workers=0,
             device=torch_device,
+            collate=data.collate,
         ),
         recipe=recipe,
-        quantities=recipe.quantities(data),
+        data=data,
         group=ProcessGroup(alone, torch_device, None),
         autocast=partial(autocast, config, torch_device),
         stop_requested=lambda: False,
         alive=lambda: None,
     )
-    assert metrics is not None, "nobody asks this evaluation to stop"
-    return metrics
+    assert found is not None, "nobody asks this evaluation to stop"
+    return found.metrics
 
 
 def load_model(path: Path) -> nn.Module:
@@ -60,15 +61,15 @@ def load_model(path: Path) -> nn.Module:
     """
     checkpoint = load_checkpoint(path, verify_digest=True)
     config = _config_of(path, checkpoint)
-    recipe = recipe_named(config.recipe)
-    data = recipe.build_data(config)
+    recipe = build_recipe(config)
+    data = recipe.build_data()
     return _rebuilt(path, checkpoint, recipe=recipe, config=config, data=data).eval()
 
 
 def _rebuilt(path: Path, checkpoint: Checkpoint, *, recipe: Recipe, config: TrainConfig, data: TaskData) -> nn.Module:
     if checkpoint.class_names != data.class_names:
         raise CheckpointError(f"{path}: made for other classes than those of data={config.data!r}")
-    model = recipe.build_model(config, data)
+    model = recipe.build_model(data)
     restore_weights(path, checkpoint.model, model)
     return model
 

@@ -63,6 +63,9 @@ class RunConfig(_Frozen):
     """The run directory's `call.pkl` holds objects of the script that called `train()`: its model, its callbacks."""
     max_steps: int | None = Field(default=None, ge=1)
     """End after this many optimizer steps, though the schedule has more: for trials of a configuration."""
+    micro_batches: int = Field(default=1, ge=1)
+    """Parts that each global batch is computed in, one after the other: more than one where the whole did not fit into
+    a device's memory. It divides the batch of a rank."""
     job_id: int | None = None
     """The service's job, for messages; None outside the service."""
     attempt: int = Field(default=1, ge=1)

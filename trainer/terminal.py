@@ -46,7 +46,7 @@ class RunDisplay:
         )
         self._task: TaskID = self._progress.add_task("starting", total=None, metrics="")
         self._offset = run_dir.journal.stat().st_size if run_dir.journal.exists() else 0
-        self._epochs = 0
+        self._epochs: int | None = 0
         self._looked_s = 0.0
 
     def __enter__(self) -> "RunDisplay":
@@ -91,10 +91,7 @@ class RunDisplay:
                 self._epochs = record.epochs
                 devices = ", ".join(record.devices)
                 ranks = "1 rank" if record.world_size == 1 else f"{record.world_size} ranks"
-                each = f" ({record.batch_per_rank} each)" if record.world_size > 1 else ""
-                batch = record.batch or record.batch_per_rank * record.world_size
-                steps = f"{record.total_steps} steps" + (f" of {record.accumulate}" if record.accumulate > 1 else "")
-                self._console.print(f"{ranks} on {devices}; batch {batch}{each}, {steps}", highlight=False)
+                self._console.print(f"{ranks} on {devices}{_work(record)}", highlight=False)
                 self._progress.update(self._task, description="training", total=record.total_steps)
             case Metrics():
                 shown = {name.removeprefix("train/"): value for name, value in record.values.items()}
@@ -111,6 +108,16 @@ class RunDisplay:
                 self._progress.update(self._task, description="training")
             case _:
                 pass
+
+
+def _work(started: Started) -> str:
+    """What there is to do, as far as the run knows: a script alone knows how much it trains."""
+    if started.batch_per_rank is None:
+        return ""
+    each = f" ({started.batch_per_rank} each)" if started.world_size > 1 else ""
+    batch = started.batch or started.batch_per_rank * started.world_size
+    of = f" of {started.accumulate}" if started.accumulate > 1 else ""
+    return f"; batch {batch}{each}, {started.total_steps} steps{of}"
 
 
 class _Console(Console):

@@ -77,6 +77,7 @@ class Training:
         """Epochs completed, steps taken in the epoch after those, and steps taken in all."""
         self.values: dict[str, float] = {}
         """Validation metrics of the last epoch."""
+        self.by_class: dict[str, dict[str, float]] = {}
         self.rehearsal_is_due = False
 
     def run(self) -> None:
@@ -170,7 +171,7 @@ class Training:
         numbers = self.parts.sampler.batches_of(self.step_in_epoch)
         loss: torch.Tensor | float = 0.0
         for number in numbers:
-            batch = on_device(next(batches), self.group.device)
+            batch = self.parts.data.prepare_train(on_device(next(batches), self.group.device))
             count_batch(self.parts.model, self.parts.sampler.local_size(number) > 0)
             if self.rehearsal_is_due:  # outside of what accumulates: DDP sorts its buckets when gradients are averaged
                 rehearse(self.parts.model, partial(self._loss, batch))
@@ -212,22 +213,23 @@ class Training:
     def _evaluate(self) -> None:
         self.loss_watch.drain()
         self.progress.write("evaluating", self.step)
-        values = evaluate(
+        found = evaluate(
             self.parts.evaluated,
             self.parts.val_loader,
             recipe=self.parts.recipe,
-            quantities=self.parts.recipe.quantities(self.parts.data),
+            data=self.parts.data,
             group=self.group,
             autocast=partial(autocast, self.config, self.group.device),
             stop_requested=lambda: self.stop.requested,
             alive=lambda: self.progress.write("evaluating", self.step),
         )
-        if values is None:
+        if found is None:
             self._interrupt()
-        self.values = values
+        self.values = found.metrics
+        self.by_class = found.by_class
         self.epoch += 1
         self.step_in_epoch = 0
-        self.journal.append(Metrics, step=self.step, epoch=self.epoch, **metric_fields(values))
+        self.journal.append(Metrics, step=self.step, epoch=self.epoch, **metric_fields(self.values))
 
     def _save(self) -> None:
         self.loss_watch.drain()
@@ -261,7 +263,8 @@ class Training:
 
     def _end_epoch(self, begun_s: float) -> None:
         seconds = time.monotonic() - begun_s
-        self.journal.append(EpochEnd, epoch=self.epoch, step=self.step, seconds=seconds, **metric_fields(self.values))
+        fields = metric_fields(self.values) | {"by_class": self.by_class}
+        self.journal.append(EpochEnd, epoch=self.epoch, step=self.step, seconds=seconds, **fields)
 
     def _complete(self) -> None:
         """Write the completion record: from here on the run has succeeded, whatever becomes of the processes."""

@@ -47,17 +47,18 @@ def _measure(rank: int, ranks: int, data: Path, folder: Path) -> None:
     group = ProcessGroup.join(environment, store, device="cpu", simulated=False, timeout_s=60)
     train = TrainConfig.model_validate(TINY | {"data": str(data), "batch": 12})
     parts = assemble(RunDir(folder), RunConfig(train=train, devices=("cpu",) * ranks), group, batch=None)
-    values = evaluate(
+    found = evaluate(
         parts.evaluated,
         parts.val_loader,
         recipe=parts.recipe,
-        quantities=parts.recipe.quantities(parts.data),
+        data=parts.data,
         group=group,
         autocast=nullcontext,
         stop_requested=lambda: False,
         alive=lambda: None,
     )
-    (folder / f"{rank}.json").write_text(json.dumps(values))
+    assert found is not None
+    (folder / f"{rank}.json").write_text(json.dumps(found.metrics))
     group.wait_for_all()
     group.leave()
 

@@ -21,7 +21,8 @@ from trainer.errors import Cause, ConfigError, DeviceMemoryError
 from trainer.faults import cause_of
 from trainer.optimization import set_learning_rate
 from trainer.process_group import ProcessGroup
-from trainer.recipes.registry import recipe_named
+from trainer.recipes.recipe import TaskData
+from trainer.recipes.registry import recipe_type
 
 MIB = 2**20
 
@@ -55,6 +56,10 @@ def config(**options: Any) -> TrainConfig:
     return TrainConfig.model_validate({"model": "mine", "data": "drawn", "batch": -1} | options)
 
 
+def as_data(train: Dataset[Any]) -> TaskData:
+    return TaskData(train=train, val=train, samples="")
+
+
 def network(*, width: int = 4) -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(3, width, 3), nn.BatchNorm2d(width), nn.Dropout(), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
@@ -63,7 +68,9 @@ def network(*, width: int = 4) -> nn.Module:
 
 
 def limited_probe(limit: int, model: nn.Module, **options: Any) -> LimitedProbe:
-    probe = LimitedProbe(config(**options), recipe_named("classification"), model, Images(5), keeps_gradients=True)
+    probe = LimitedProbe(
+        config(**options), recipe_type("classification")(config()), model, as_data(Images(5)), keeps_gradients=True
+    )
     probe.limit = limit
     return probe
 
@@ -75,9 +82,9 @@ def resolve(options: TrainConfig, *, ranks: int = 1, samples: int = 10_000, spli
         resolve_batch(
             options,
             group=ProcessGroup(RankEnvironment(rank, rank, ranks, ranks), torch.device("cpu"), store),
-            recipe=recipe_named("classification"),
+            recipe=recipe_type("classification")(config()),
             model=network(),
-            train_data=TensorDataset(torch.zeros(samples)),
+            data=as_data(TensorDataset(torch.zeros(samples))),
             split_among=split_among,
         )
         for rank in range(ranks)
@@ -147,7 +154,7 @@ def test_a_probe_leaves_weights_statistics_gradients_and_generators_as_they_were
 def test_a_probe_s_own_steps_do_not_move_the_weights_whatever_the_learning_rate() -> None:
     model = network()
     weights = copy.deepcopy(model.get_parameter("6.weight"))
-    probe = Probe(config(lr=1e6), recipe_named("classification"), model, Images(3))
+    probe = Probe(config(lr=1e6), recipe_type("classification")(config()), model, as_data(Images(3)))
     probe.step(1)
     probe.step(5)
     assert torch.equal(model.get_parameter("6.weight"), weights)
@@ -167,7 +174,7 @@ def test_a_device_without_memory_for_one_sample_is_an_error_that_says_what_takes
 
 
 def test_an_error_of_the_model_s_own_is_not_taken_for_a_lack_of_memory() -> None:
-    probe = Probe(config(), recipe_named("classification"), nn.Linear(3, 2), Images(3))
+    probe = Probe(config(), recipe_type("classification")(config()), nn.Linear(3, 2), as_data(Images(3)))
     with pytest.raises(RuntimeError, match="shapes"):
         probe.largest_batch(at_most=10)
 
@@ -204,12 +211,12 @@ def test_the_batch_found_on_a_gpu_is_more_than_nine_tenths_of_the_largest_that_f
     model = network(width=64).to(device)
     options = config(optimizer="adamw", amp="bf16", nbs=100_000, ema=0.9)
     group = ProcessGroup(RankEnvironment(0, 0, 1, 1), device, None)
-    data, recipe = Images(100_000, size=64), recipe_named("classification")
+    data, recipe = as_data(Images(100_000, size=64)), recipe_type("classification")(config())
     weights, before = copy.deepcopy(model.state_dict()), generators()
     limit = 1024 * MIB / torch.cuda.get_device_properties(device).total_memory  # filling all of it would take long
     torch.cuda.set_per_process_memory_fraction(limit, device)
     try:
-        found = resolve_batch(options, group=group, recipe=recipe, model=model, train_data=data)
+        found = resolve_batch(options, group=group, recipe=recipe, model=model, data=data)
         assert generators() == before
         assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
         assert all(parameter.grad is None for parameter in model.parameters())

@@ -23,7 +23,7 @@ from trainer.inexactness import inexactness
 from trainer.interrupting import interruptible
 from trainer.parity import parity
 from trainer.recipes.recipe import TaskData
-from trainer.recipes.registry import recipe_named
+from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunDir
 from trainer.train_file import TrainFile
 
@@ -85,9 +85,9 @@ def test_a_proof_from_a_checkpoint_takes_its_steps_beyond_it(tmp_path: Path) -> 
     images = draw_images(tmp_path / "images", train=4, val=2)
     fields = TINY | {"data": str(images), "device": "cpu", "batch": 2, "resume": str(tmp_path / "step.pt")}
     file = TrainFile.of(fields)
-    recipe = recipe_named(file.train.recipe)
+    recipe = build_recipe(file.train)
     checkpoint = Checkpoint(
-        model=recipe.build_model(file.train, recipe.build_data(file.train)).state_dict(),
+        model=recipe.build_model(recipe.build_data()).state_dict(),
         unaveraged=None,
         optimizer={},
         epoch=20,
@@ -118,7 +118,7 @@ def test_a_proof_from_a_checkpoint_takes_its_steps_beyond_it(tmp_path: Path) -> 
 def sentences(*, double: bool = True, devices: tuple[str, ...] = ("cpu",), **options: Any) -> str:
     config = TrainConfig.model_validate({"data": "digits", "dropout": None} | options)
     model = get_model(config.model, weights=None, num_classes=2)
-    recipe = recipe_named(config.recipe)
+    recipe = build_recipe(config)
     return "\n".join(inexactness(config, recipe=recipe, model=model, devices=devices, double=double))
 
 
@@ -136,10 +136,10 @@ def test_what_cannot_be_exact_is_named_with_its_layer_and_the_way_out() -> None:
 
 @pytest.mark.parametrize("name", ["convnext_tiny", "efficientnet_b0", "squeezenet1_1", "swin_t"])
 def test_no_dropout_leaves_nothing_that_drops_at_random(name: str) -> None:
-    recipe = recipe_named("classification")
     config = TrainConfig(model=name, data="digits", dropout=0)
+    recipe = build_recipe(config)
     empty = TensorDataset(torch.empty(0))
-    model = recipe.build_model(config, TaskData(train=empty, val=empty, samples="", class_names=("a", "b")))
+    model = recipe.build_model(TaskData(train=empty, val=empty, samples="", class_names=("a", "b")))
     assert inexactness(config, recipe=recipe, model=model, devices=("cpu",), double=True) == ()
 
 

@@ -14,7 +14,7 @@ from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
 from trainer.errors import ConfigError
 from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Recipe
-from trainer.recipes.registry import recipe_named
+from trainer.recipes.registry import recipe_type
 from trainer.run_dir import RunConfig
 from trainer.strategies import InBfloat16, accumulating, hint, refuse_unspawnable, replicate
 
@@ -134,6 +134,6 @@ def test_a_recipe_that_cannot_be_spawned_trains_on_one_device_and_under_torchrun
 
 
 def test_the_recipes_there_are_can_be_spawned() -> None:
-    recipe: Recipe = recipe_named("classification")
+    recipe: Recipe = recipe_type("classification")(TrainConfig(model="resnet18", data="digits"))
     assert recipe.spawnable
     refuse(recipe, ranks=2, by_us=True)

@@ -3,11 +3,12 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import DataLoader, Dataset, Sampler, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from trainer.parent_death import die_with_parent
@@ -16,7 +17,13 @@ _STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 
 def build_loader(
-    dataset: Dataset[Any], sampler: Sampler[Any], *, batch: int, num_workers: int, device: torch.device
+    dataset: Dataset[Any],
+    sampler: Sampler[Any],
+    *,
+    batch: int,
+    num_workers: int,
+    device: torch.device,
+    collate: Callable[[list[Any]], Any] = default_collate,
 ) -> DataLoader[Any]:
     """Return a loader of batches of at most `batch` samples, in the sampler's order.
 
@@ -28,6 +35,7 @@ def build_loader(
         batch_size=batch,
         sampler=sampler,
         num_workers=num_workers,
+        collate_fn=collate,
         pin_memory=device.type == "cuda",
         persistent_workers=num_workers > 0,
         worker_init_fn=partial(_begin, os.getpid()),

@@ -16,12 +16,16 @@ from trainer.data.known import data_folder
 from trainer.errors import ConfigError
 from trainer.names import nearest
 from trainer.precision import in_float32_or_more
-from trainer.recipes.recipe import TaskData
+from trainer.recipes.recipe import Evaluation, Quantity, RecipeOptions, TaskData, options_of
 
 # Mean and deviation of ImageNet's channels, which torchvision's models are tuned for.
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _TOP5_CLASSES = 6
 """With five classes or fewer, every answer is among the best five."""
+
+
+class ClassificationOptions(RecipeOptions):
+    """Options of `classification` alone."""
 
 
 class Classification:
@@ -33,12 +37,19 @@ class Classification:
     tie_metric = "val/loss"
     spawnable = True
     sync_bn_default = True  # torchvision's models with BatchNorm are convolutional and have it in every block
+    options_model = ClassificationOptions
 
-    def models(self) -> Sequence[str]:
+    def __init__(self, config: TrainConfig) -> None:
+        self.config = config
+        self.options = options_of(config, ClassificationOptions)
+
+    @classmethod
+    def models(cls) -> Sequence[str]:
         names: list[str] = torchvision.models.list_models(module=torchvision.models)
         return names
 
-    def build_data(self, config: TrainConfig) -> TaskData:
+    def build_data(self) -> TaskData:
+        config = self.config
         folder = open_image_folder(data_folder(config.data), val_fraction=config.val_fraction)
         resize = v2.Resize([config.image_size, config.image_size], antialias=True)
         normalize = v2.Normalize(_MEAN, _STD)
@@ -50,8 +61,8 @@ class Classification:
             warnings=folder.warnings,
         )
 
-    def build_model(self, config: TrainConfig, data: TaskData) -> nn.Module:
-        known = self.models()
+    def build_model(self, data: TaskData) -> nn.Module:
+        config, known = self.config, self.models()
         if config.model not in known:
             raise ConfigError(
                 f"model: {config.model!r} is not one of torchvision's classifiers; {nearest(config.model, known)}"
@@ -70,8 +81,9 @@ class Classification:
         _refuse_image_size(model, config)
         return model
 
-    def check_model(self, model: nn.Module, config: TrainConfig, data: TaskData) -> None:
-        image = data.val[0][0][None]
+    def check_model(self, model: nn.Module, data: TaskData) -> None:
+        config = self.config
+        image, _ = data.prepare_val(data.collate([data.val[0]]))
         expected = (1, len(data.class_names))
         model.eval()
         try:
@@ -95,26 +107,31 @@ class Classification:
         images, labels = batch
         return functional.cross_entropy(model(images), labels)
 
-    def quantities(self, data: TaskData) -> tuple[str, ...]:
-        top5 = len(data.class_names) >= _TOP5_CLASSES
-        return ("loss", "correct", "in_top5") if top5 else ("loss", "correct")
+    def quantities(self, data: TaskData) -> tuple[Quantity, ...]:
+        classes = len(data.class_names)
+        top5 = (Quantity("in_top5"),) if classes >= _TOP5_CLASSES else ()
+        return (Quantity("loss"), Quantity("correct", (classes,)), Quantity("samples", (classes,)), *top5)
 
     def measure(self, model: nn.Module, batch: Any) -> dict[str, torch.Tensor]:
         images, labels = batch
         logits = in_float32_or_more(model(images))
+        of_class = functional.one_hot(labels, logits.shape[1])
         values = {
             "loss": functional.cross_entropy(logits, labels, reduction="none"),
-            "correct": logits.argmax(dim=1) == labels,
+            "correct": of_class * (logits.argmax(dim=1) == labels)[:, None],
+            "samples": of_class,
         }
         if logits.shape[1] >= _TOP5_CLASSES:
             values["in_top5"] = (logits.topk(5, dim=1).indices == labels[:, None]).any(dim=1)
         return values
 
-    def summarize(self, sums: Mapping[str, float], count: int) -> dict[str, float]:
-        metrics = {"val/loss": sums["loss"] / count, "val/accuracy": sums["correct"] / count}
-        if "in_top5" in sums:
-            metrics["val/top5"] = sums["in_top5"] / count
-        return metrics
+    def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:
+        correct, samples = totals["correct"].tolist(), totals["samples"].tolist()
+        metrics = {"val/loss": totals["loss"].item() / count, "val/accuracy": sum(correct) / count}
+        if "in_top5" in totals:
+            metrics["val/top5"] = totals["in_top5"].item() / count
+        rows = zip(data.class_names, correct, samples, strict=True)
+        return Evaluation(metrics, {name: {"correct": right, "samples": of_class} for name, right, of_class in rows})
 
 
 def _augmentations(config: TrainConfig) -> list[nn.Module]:

@@ -1,19 +1,32 @@
 """What a recipe is: everything about a task that the training loop does not know."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
+from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import nn
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, default_collate
 
 from trainer.config import TrainConfig
+from trainer.errors import ConfigError
+from trainer.validation import describe
+
+
+class RecipeOptions(BaseModel):
+    """A recipe's own options, which `options` of the config holds; each recipe derives its own from this."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
 
 
 @dataclass(frozen=True)
 class TaskData:
-    """The data sets of a run. Items are whatever the recipe's own `loss` takes, collated by torch's default."""
+    """The data sets of a run. An item may hold what is random about its sample: it is loaded with seeded generators."""
 
     train: Dataset[Any]
     val: Dataset[Any]
@@ -24,48 +37,96 @@ class TaskData:
     """Names of the classes in the order of the model's outputs; empty where there are none."""
     warnings: tuple[str, ...] = field(default=())
     """What the user should know about the data."""
+    collate: Callable[[list[Any]], Any] = default_collate
+    """Makes a batch of items, in a loader process."""
+    prepare_train: Callable[[Any], Any] = _as_it_is
+    """Turns a collated training batch, already on the rank's device, into what `loss` takes: what is random about a
+    sample has to be in its item, so that it is the same on every device list."""
+    prepare_val: Callable[[Any], Any] = _as_it_is
+    """Turns a validation batch, already on the rank's device, into what `measure` takes."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something that `measure` measures of each validation sample."""
+
+    name: str
+    shape: tuple[int, ...] = ()
+    """Shape of its value for one sample."""
+    is_gathered: bool = False
+    """Whether `summarize` gets the values of all samples, [samples, *shape], instead of their sum, [*shape]."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a validation has found."""
+
+    metrics: dict[str, float]
+    """Metrics named `val/…`."""
+    by_class: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Figures of each class, such as how many samples it has and how many of them were told correctly."""
 
 
 class Recipe(Protocol):
-    """A task: how to build its data and model, what the loss is, and what is measured."""
+    """A task: how to build its data and model, what the loss is, and what is measured. One is made for each run."""
 
-    name: str
-    description: str
-    best_metric: str
+    name: ClassVar[str]
+    description: ClassVar[str]
+    best_metric: ClassVar[str]
     """The validation metric whose highest value marks the best checkpoint."""
-    tie_metric: str
+    tie_metric: ClassVar[str]
     """The validation metric whose lowest value does, among equal ones of the first."""
-    spawnable: bool
+    spawnable: ClassVar[bool]
     """Whether our own launcher may start its ranks; else several devices need torchrun."""
-    sync_bn_default: bool
+    sync_bn_default: ClassVar[bool]
     """What `sync_bn` means where it is left out, for a model that has BatchNorm."""
+    options_model: ClassVar[type[RecipeOptions]]
+    """What `options` of the config may hold; its docstrings reach the catalog."""
 
-    def models(self) -> Sequence[str]:
+    def __init__(self, config: TrainConfig) -> None:
+        """Raises ConfigError for options that it does not take."""
+
+    @classmethod
+    def models(cls) -> Sequence[str]:
         """Return the names that `model` may have."""
 
-    def build_data(self, config: TrainConfig) -> TaskData:
+    def build_data(self) -> TaskData:
         """Open the data sets. Raises ConfigError or DataError."""
 
-    def build_model(self, config: TrainConfig, data: TaskData) -> nn.Module:
+    def build_model(self, data: TaskData) -> nn.Module:
         """Build the model that the config names, on the CPU and with fresh weights, from the generators' state alone.
 
         Raises ConfigError.
         """
 
-    def check_model(self, model: nn.Module, config: TrainConfig, data: TaskData) -> None:
+    def check_model(self, model: nn.Module, data: TaskData) -> None:
         """Raise ConfigError where a model of the caller's own does not suit the data; it stays as it is."""
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
-        """Return the mean loss over the samples of a batch: a scalar."""
+        """Return the mean loss over the samples of a training batch: a scalar, in which each sample weighs the same."""
 
-    def quantities(self, data: TaskData) -> tuple[str, ...]:
-        """Return the names of what `measure` measures; a rank whose share is empty never calls it."""
+    def quantities(self, data: TaskData) -> tuple[Quantity, ...]:
+        """Return what `measure` measures; a rank whose share is empty never calls it."""
 
     def measure(self, model: nn.Module, batch: Any) -> dict[str, torch.Tensor]:
-        """Return each quantity for each sample of a validation batch: tensors of shape [samples]."""
+        """Return each quantity for each sample of a validation batch: tensors of shape [samples, *shape]."""
 
-    def summarize(self, sums: Mapping[str, float], count: int) -> dict[str, float]:
-        """Turn the sums of the quantities over all `count` validation samples into metrics named `val/…`."""
+    def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:
+        """Turn the quantities of all `count` validation samples, float64 on the CPU, into metrics.
+
+        Every rank calls it, with the same totals.
+        """
+
+
+Options = TypeVar("Options", bound=RecipeOptions)
+
+
+def options_of(config: TrainConfig, model: type[Options]) -> Options:
+    """Return the recipe's own options of a config. Raises ConfigError naming each one in error."""
+    try:
+        return model.model_validate(config.options)
+    except ValidationError as error:
+        raise ConfigError(f"options: {describe(error, options=tuple(model.model_fields))}") from error
 
 
 def wants_sync_bn(recipe: Recipe, config: TrainConfig) -> bool:
