@@ -64,7 +64,7 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
     split_among = len(run_config.devices) if config.strategy == "dp" else 1
     recipe = build_recipe(config)
     refuse_unspawnable(recipe, run_config, group.environment)
-    data = recipe.build_data()
+    data = recipe.build_data(group)
     model = _model(call, recipe, config, data).to(group.device)
     if config.batch == AUTO_BATCH and batch is not None:
         takers = group.world_size * split_among

@@ -24,6 +24,7 @@ from trainer.interrupting import interruptible
 from trainer.journal import Metrics, Started, read_records
 from trainer.local_run import run_in
 from trainer.outcome import Outcome
+from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Recipe
 from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
@@ -180,7 +181,7 @@ def _placed(train: TrainConfig, devices: Sequence[str], world_size: int) -> Trai
 def _model(config: TrainConfig) -> tuple[Recipe, nn.Module]:
     """Build the model that each rank would, from the same seed."""
     recipe = build_recipe(config)
-    data = recipe.build_data()
+    data = recipe.build_data(ProcessGroup.alone(torch.device("cpu")))
     with torch.random.fork_rng(devices=[]):
         seed_weights(config.seed)
         return recipe, recipe.build_model(data)

@@ -140,6 +140,11 @@ class ProcessGroup:
             )
         return cls(environment, torch_device, store)
 
+    @classmethod
+    def alone(cls, device: torch.device) -> "ProcessGroup":
+        """Return the group of a process that is no rank of a run."""
+        return cls(RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1), device, None)
+
     @property
     def rank(self) -> int:
         return self.environment.rank

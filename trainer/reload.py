@@ -3,13 +3,13 @@
 from functools import partial
 from pathlib import Path
 
+import torch
 from pydantic import ValidationError
 from torch import nn
 
 from trainer.checkpoints import Checkpoint, load_checkpoint, restore_weights
 from trainer.config import TrainConfig
 from trainer.data.loading import build_loader
-from trainer.environment import RankEnvironment
 from trainer.errors import CheckpointError
 from trainer.evaluation import evaluate
 from trainer.precision import autocast
@@ -27,11 +27,11 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
     """
     checkpoint = load_checkpoint(path, verify_digest=True)
     config = _config_of(path, checkpoint)
-    recipe = build_recipe(config)
-    data = recipe.build_data()
     torch_device = local_device(device, simulated=False)
+    group = ProcessGroup.alone(torch_device)
+    recipe = build_recipe(config)
+    data = recipe.build_data(group)
     model = _rebuilt(path, checkpoint, recipe=recipe, config=config, data=data).to(torch_device)
-    alone = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1)
     found = evaluate(
         model,
         build_loader(
@@ -45,7 +45,7 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
         ),
         recipe=recipe,
         data=data,
-        group=ProcessGroup(alone, torch_device, None),
+        group=group,
         autocast=partial(autocast, config, torch_device),
         stop_requested=lambda: False,
         alive=lambda: None,
@@ -62,7 +62,7 @@ def load_model(path: Path) -> nn.Module:
     checkpoint = load_checkpoint(path, verify_digest=True)
     config = _config_of(path, checkpoint)
     recipe = build_recipe(config)
-    data = recipe.build_data()
+    data = recipe.build_data(ProcessGroup.alone(torch.device("cpu")))
     return _rebuilt(path, checkpoint, recipe=recipe, config=config, data=data).eval()
 
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Sized
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -12,7 +11,6 @@ import torch
 from trainer.assembly import assemble
 from trainer.callbacks import observed
 from trainer.checkpoints import Checkpoint, CheckpointFolder, non_finite
-from trainer.data.loading import on_device
 from trainer.environment import RankEnvironment
 from trainer.errors import RunInterruptedError
 from trainer.evaluation import evaluate
@@ -22,12 +20,11 @@ from trainer.optimization import learning_rate, set_learning_rate
 from trainer.precision import autocast, in_float32_or_more
 from trainer.process_group import ProcessGroup, device_label
 from trainer.reporting import ProgressFile, metric_fields, open_journal, warn
-from trainer.resuming import Resume, rehearse, resume_path
+from trainer.resuming import Resume, resume_path
 from trainer.run_dir import RunConfig, RunDir
-from trainer.seeds import seed_batch
+from trainer.stepping import Stepper
 from trainer.stopping import StopAgreement
-from trainer.strategies import accumulating, replicate
-from trainer.sync_batchnorm import count_batch
+from trainer.strategies import replicate
 from trainer.throughput import Throughput
 
 if TYPE_CHECKING:
@@ -78,13 +75,15 @@ class Training:
         self.values: dict[str, float] = {}
         """Validation metrics of the last epoch."""
         self.by_class: dict[str, dict[str, float]] = {}
-        self.rehearsal_is_due = False
 
     def run(self) -> None:
         """Train the epochs that are left, evaluating and saving after each."""
         if self.resume:
             self._continue_from(self.resume)
-        self.replica = replicate(self.parts.model, group=self.group, config=self.run_config)
+        replica = replicate(self.parts.model, group=self.group, config=self.run_config)
+        # Of two numbers the sum is the same in any order, and DDP's buckets are of no consequence.
+        rehearses = self.step > 0 and self.group.world_size > 2
+        self.stepper = Stepper(self.parts, replica, self.group, self.loss_watch, rehearses=rehearses)
         self._begin()
         while self.epoch < self.config.epochs and not self.is_cut_short():
             begun_s = time.monotonic()
@@ -114,8 +113,6 @@ class Training:
         resume.restore(self.parts)
         checkpoint = resume.checkpoint
         self.epoch, self.step_in_epoch, self.step = checkpoint.epoch, checkpoint.step_in_epoch, checkpoint.step
-        # Of two numbers the sum is the same in any order, and DDP's buckets are of no consequence.
-        self.rehearsal_is_due = self.step > 0 and self.group.world_size > 2
         self.values = checkpoint.values
 
     def _begin(self) -> None:
@@ -167,42 +164,13 @@ class Training:
         """Take one optimizer step, over as many batches as are accumulated for it."""
         lr = learning_rate(self.config, step=self.step, total_steps=self.total_steps)
         set_learning_rate(self.parts.optimizer, lr)
-        self.parts.optimizer.zero_grad(set_to_none=True)
-        numbers = self.parts.sampler.batches_of(self.step_in_epoch)
-        loss: torch.Tensor | float = 0.0
-        for number in numbers:
-            batch = self.parts.data.prepare_train(on_device(next(batches), self.group.device))
-            count_batch(self.parts.model, self.parts.sampler.local_size(number) > 0)
-            if self.rehearsal_is_due:  # outside of what accumulates: DDP sorts its buckets when gradients are averaged
-                rehearse(self.parts.model, partial(self._loss, batch))
-                self.rehearsal_is_due = False
-            # Gradients of the batches before the last stay with their rank until the last one's are averaged.
-            with nullcontext() if number == numbers[-1] else accumulating(self.replica):
-                loss = loss + self._backward(batch, number)
-        self.parts.optimizer.step()
-        self.loss_watch.after(self.step + 1)
-        if self.parts.average is not None:
-            self.parts.average.update(self.parts.model)
+        loss = self.stepper.take(batches, epoch=self.epoch, step_in_epoch=self.step_in_epoch, step=self.step)
         self.meter.count(self.parts.sampler.step_size(self.step_in_epoch))
         self.step += 1
         self.step_in_epoch += 1
         self.progress.write("training", self.step)
         if self.step % self.config.log_every == 0:
-            assert isinstance(loss, torch.Tensor), "a step has a batch"
             self._log_step(loss, lr)
-
-    def _backward(self, batch: Any, number: int) -> torch.Tensor:
-        """Add up the gradients of one batch of the epoch; return this rank's part of the step's mean loss."""
-        seed_batch(self.config.seed, rank=self.group.rank, epoch=self.epoch, batch=number)
-        loss = self._loss(batch)
-        self.loss_watch.loss(self.step + 1, loss)
-        weight = self.parts.sampler.weight(number)
-        (loss if weight == 1 else loss * weight).backward()  # type: ignore[no-untyped-call]  # torch's own backward is untyped
-        return loss.detach() * weight
-
-    def _loss(self, batch: Any) -> torch.Tensor:
-        with autocast(self.config, self.group.device):
-            return self.parts.recipe.loss(self.replica, batch)
 
     def _log_step(self, weighted_loss: torch.Tensor, lr: float) -> None:
         """The mean over ranks of the weighted losses is the mean over the step's samples, as it is for gradients."""

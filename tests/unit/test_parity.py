@@ -22,6 +22,7 @@ from trainer.errors import ConfigError, DataError, DeviceError, RunInterruptedEr
 from trainer.inexactness import inexactness
 from trainer.interrupting import interruptible
 from trainer.parity import parity
+from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import TaskData
 from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunDir
@@ -87,7 +88,7 @@ def test_a_proof_from_a_checkpoint_takes_its_steps_beyond_it(tmp_path: Path) -> 
     file = TrainFile.of(fields)
     recipe = build_recipe(file.train)
     checkpoint = Checkpoint(
-        model=recipe.build_model(recipe.build_data()).state_dict(),
+        model=recipe.build_model(recipe.build_data(ProcessGroup.alone(torch.device("cpu")))).state_dict(),
         unaveraged=None,
         optimizer={},
         epoch=20,

@@ -16,6 +16,7 @@ from trainer.data.known import data_folder
 from trainer.errors import ConfigError
 from trainer.names import nearest
 from trainer.precision import in_float32_or_more
+from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Evaluation, Quantity, RecipeOptions, TaskData, options_of
 
 # Mean and deviation of ImageNet's channels, which torchvision's models are tuned for.
@@ -48,7 +49,7 @@ class Classification:
         names: list[str] = torchvision.models.list_models(module=torchvision.models)
         return names
 
-    def build_data(self) -> TaskData:
+    def build_data(self, group: ProcessGroup) -> TaskData:  # noqa: ARG002
         config = self.config
         folder = open_image_folder(data_folder(config.data), val_fraction=config.val_fraction)
         resize = v2.Resize([config.image_size, config.image_size], antialias=True)

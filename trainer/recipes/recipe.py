@@ -11,6 +11,7 @@ from torch.utils.data import Dataset, default_collate
 
 from trainer.config import TrainConfig
 from trainer.errors import ConfigError
+from trainer.process_group import ProcessGroup
 from trainer.validation import describe
 
 
@@ -90,8 +91,9 @@ class Recipe(Protocol):
     def models(cls) -> Sequence[str]:
         """Return the names that `model` may have."""
 
-    def build_data(self) -> TaskData:
-        """Open the data sets. Raises ConfigError or DataError."""
+    def build_data(self, group: ProcessGroup) -> TaskData:
+        """Open the data sets, the same on every rank; `group` is for what the ranks do together, such as looking for
+        broken files. Raises ConfigError or DataError."""
 
     def build_model(self, data: TaskData) -> nn.Module:
         """Build the model that the config names, on the CPU and with fresh weights, from the generators' state alone.

@@ -1,0 +1,68 @@
+"""Stepping: one optimizer step on one rank, from its batches to the moved weights."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from trainer.assembly import Assembly
+from trainer.data.loading import on_device
+from trainer.loss_watch import LossWatch
+from trainer.precision import autocast
+from trainer.process_group import ProcessGroup
+from trainer.resuming import rehearse
+from trainer.seeds import seed_batch
+from trainer.strategies import accumulating
+from trainer.sync_batchnorm import count_batch
+
+
+class Stepper:
+    """Takes the optimizer steps of one rank."""
+
+    def __init__(
+        self, parts: Assembly, replica: nn.Module, group: ProcessGroup, loss_watch: LossWatch, *, rehearses: bool
+    ) -> None:
+        """`replica` is the model as it computes together with the other ranks'. `rehearses`: see `rehearse`."""
+        self.parts, self.replica, self.group, self.loss_watch = parts, replica, group, loss_watch
+        self.config = parts.config
+        self.rehearsal_is_due = rehearses
+
+    def take(self, batches: Iterator[Any], *, epoch: int, step_in_epoch: int, step: int) -> torch.Tensor:
+        """Take the step with index `step` (from 0) in all, over as many batches as are accumulated for it.
+
+        Returns this rank's part of the step's mean loss. Raises NonFiniteLossError.
+        """
+        self.parts.optimizer.zero_grad(set_to_none=True)
+        numbers = self.parts.sampler.batches_of(step_in_epoch)
+        loss: torch.Tensor | float = 0.0
+        for number in numbers:
+            batch = self.parts.data.prepare_train(on_device(next(batches), self.group.device))
+            count_batch(self.parts.model, self.parts.sampler.local_size(number) > 0)
+            if self.rehearsal_is_due:  # outside of what accumulates: DDP sorts its buckets when gradients are averaged
+                rehearse(self.parts.model, partial(self._loss, batch))
+                self.rehearsal_is_due = False
+            seed_batch(self.config.seed, rank=self.group.rank, epoch=epoch, batch=number)
+            # Gradients of the batches before the last stay with their rank until the last one's are averaged.
+            with nullcontext() if number == numbers[-1] else accumulating(self.replica):
+                loss = loss + self._backward(batch, number, step)
+        self.parts.optimizer.step()
+        self.loss_watch.after(step + 1)
+        if self.parts.average is not None:
+            self.parts.average.update(self.parts.model)
+        assert isinstance(loss, torch.Tensor), "a step has a batch"
+        return loss
+
+    def _backward(self, batch: Any, number: int, step: int) -> torch.Tensor:
+        """Add up the gradients of one batch of the epoch; return this rank's part of the step's mean loss."""
+        loss = self._loss(batch)
+        self.loss_watch.loss(step + 1, loss)
+        weight = self.parts.sampler.weight(number)
+        (loss if weight == 1 else loss * weight).backward()  # type: ignore[no-untyped-call]  # torch's own backward is untyped
+        return loss.detach() * weight
+
+    def _loss(self, batch: Any) -> torch.Tensor:
+        with autocast(self.config, self.group.device):
+            return self.parts.recipe.loss(self.replica, batch)
