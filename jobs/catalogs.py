@@ -2,10 +2,12 @@
 
 import difflib
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from jobs.errors import InvalidSpecError
+from jobs.recipe_options import check_options, refuse_invalid_schema
 from jobs.spec import JobSpec
 
 
@@ -18,6 +20,8 @@ class Recipe(_Published):
 
     name: str
     models: tuple[str, ...]
+    options_schema: dict[str, Any] = {}
+    """JSON schema of its own options; that of a trainer which publishes none takes any."""
 
 
 class DataSet(_Published):
@@ -32,9 +36,17 @@ class Catalog(_Published):
     recipes: tuple[Recipe, ...]
     data: tuple[DataSet, ...]
 
+    def refuse_invalid_schemas(self) -> None:
+        """Raise ValueError, naming the recipe, for a schema that nothing could be held against."""
+        for recipe in self.recipes:
+            try:
+                refuse_invalid_schema(recipe.options_schema)
+            except ValueError as error:
+                raise ValueError(f"recipe {recipe.name!r}: options_schema: {error}") from error
+
 
 def check(spec: JobSpec, catalogs: Sequence[Catalog]) -> None:
-    """Raise InvalidSpecError for a recipe, model or data set that no host has published.
+    """Raise InvalidSpecError for a recipe, model, data set or recipe's option that no host has published.
 
     Where none has published yet there is nothing to hold a spec against, and the trainer itself says it at the start.
     """
@@ -48,6 +60,7 @@ def check(spec: JobSpec, catalogs: Sequence[Catalog]) -> None:
     if "/" not in train.data:
         known = {data.name for catalog in catalogs for data in catalog.data}
         _require("train.data", train.data, known, or_else="the path of a folder")
+    check_options(train.options, [recipe.options_schema for recipe in recipes if recipe.name == train.recipe])
 
 
 def _require(field: str, name: str, known: set[str], *, or_else: str | None = None) -> None:

@@ -1,11 +1,13 @@
 """What can be trained here: recipes, models, data sets and options. Importing this loads no torch; building it does."""
 
+from collections.abc import Callable
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from trainer.config import TrainConfig
 from trainer.data.known import KNOWN_DATA
+from trainer.errors import ConfigError
 
 
 class _Frozen(BaseModel):
@@ -39,20 +41,41 @@ class Catalog(_Frozen):
     """JSON schema of TrainConfig, with each option's description."""
 
 
-def build_catalog() -> Catalog:
-    """Ask every recipe what it knows; imports torch and torchvision."""
-    from trainer.recipes.registry import recipe_names, recipe_type
+def build_catalog(*, tell: Callable[[str], None]) -> Catalog:
+    """Ask every recipe what it knows; imports torch and torchvision.
 
+    A recipe of a package that cannot be used is left out, and `tell` is told why: the others can be trained all the
+    same.
+    """
+    from trainer.recipes.registry import recipe_names, shadowed
+
+    for sentence in shadowed():
+        tell(sentence)
+    recipes = []
+    for name in recipe_names():
+        try:
+            recipes.append(_recipe(name))
+        except ConfigError as error:
+            tell(str(error))
     return Catalog(
-        recipes=tuple(
-            CatalogRecipe(
-                name=recipe.name,
-                description=recipe.description,
-                models=tuple(recipe.models()),
-                options_schema=recipe.options_model.model_json_schema(),
-            )
-            for recipe in map(recipe_type, recipe_names())
-        ),
+        recipes=tuple(recipes),
         data=tuple(CatalogData(name=name, description=data.description) for name, data in KNOWN_DATA.items()),
         train_schema=TrainConfig.model_json_schema(),
     )
+
+
+def _recipe(name: str) -> CatalogRecipe:
+    """Raises ConfigError for a package's recipe that cannot be used."""
+    from trainer.recipes.registry import recipe_type
+
+    recipe = recipe_type(name)
+    try:
+        return CatalogRecipe(
+            name=name,
+            description=recipe.description,
+            models=tuple(recipe.models()),
+            options_schema=recipe.options_model.model_json_schema(),
+        )
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"recipe: {name!r} of {recipe.__module__} cannot say what it knows ({why})") from error

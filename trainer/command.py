@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
         _refuse_unused(options, target)
         from trainer.catalog import build_catalog  # imports torchvision
 
-        _print(build_catalog().model_dump_json(indent=2))
+        _print(build_catalog(tell=say).model_dump_json(indent=2))
         return 0
     if target == "evaluate":
         _refuse_unused(options, target, "checkpoint", "device")

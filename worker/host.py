@@ -46,6 +46,8 @@ def read_catalog() -> dict[str, object] | None:
         stderr = getattr(error, "stderr", None) or b""
         log.error("catalog_unknown", error=str(error), stderr=stderr.decode(errors="replace")[-2000:])
         return None
+    if answer.stderr:  # such as a package's recipe that it had to leave out
+        log.warning("catalog_incomplete", stderr=answer.stderr.decode(errors="replace")[-2000:])
     return catalog if isinstance(catalog, dict) else {}  # refused where it is published, with what is wrong
 
 

@@ -78,8 +78,8 @@ def worker_of(session: Session, name: str) -> str | None:
 
 
 def set_catalog(session: Session, name: str, catalog: dict[str, Any]) -> None:
-    """Publish what the host's trainer can run. Raises pydantic's ValidationError for anything but a catalog."""
-    Catalog.model_validate(catalog)
+    """Publish what the host's trainer can run. Raises ValueError for anything but a catalog."""
+    Catalog.model_validate(catalog).refuse_invalid_schemas()
     changed(session, update(Host).where(Host.name == name).values(catalog=catalog))
 
 

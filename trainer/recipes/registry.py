@@ -3,9 +3,10 @@
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-from trainer.config import TrainConfig
+from trainer.config import SCRIPT, TrainConfig
 from trainer.errors import ConfigError
 from trainer.names import nearest
+from trainer.recipes.conformance import complaints
 from trainer.recipes.recipe import Recipe
 
 GROUP = "rankzero.recipes"
@@ -13,21 +14,27 @@ GROUP = "rankzero.recipes"
 _OWN = {
     "classification": "trainer.recipes.classification:Classification",
 }
+_TAKEN = {*_OWN, SCRIPT}
+"""Names that no package can add."""
 
 
 def recipe_type(name: str) -> type[Recipe]:
     """Return the class of a recipe.
 
-    Raises ConfigError, naming the nearest, where there is none of that name, and where a package's cannot be imported.
+    Raises ConfigError, naming the nearest, where there is none of that name, and, naming the package, where one that
+    was added cannot be used.
     """
     if name in _OWN:
         module, attribute = _OWN[name].split(":")
         own: type[Recipe] = getattr(import_module(module), attribute)
         return own
-    added = _added()
-    if name not in added:
+    entries = [entry for entry in _added() if entry.name == name]
+    if not entries:
         raise ConfigError(f"recipe: {name!r} is unknown; {nearest(name, recipe_names())}")
-    return _loaded(added[name])
+    if len(entries) > 1:
+        packages = " and ".join(sorted(map(_package, entries)))
+        raise ConfigError(f"recipe: {name!r} is added by {packages}; uninstall all but one of them")
+    return _loaded(entries[0])
 
 
 def build_recipe(config: TrainConfig) -> Recipe:
@@ -37,20 +44,34 @@ def build_recipe(config: TrainConfig) -> Recipe:
 
 def recipe_names() -> tuple[str, ...]:
     """Return the names of all recipes: our own first."""
-    return (*_OWN, *(name for name in sorted(_added()) if name not in _OWN))
+    return (*_OWN, *sorted({entry.name for entry in _added()}))
 
 
-def _added() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+def shadowed() -> tuple[str, ...]:
+    """Say which packages add a recipe under a name of our own, a sentence for each: ours is the one that is used."""
+    return tuple(
+        f"recipe: {entry.name!r} of {_package(entry)} is not used: the name is taken by RankZero's own"
+        for entry in entry_points(group=GROUP)
+        if entry.name in _TAKEN
+    )
+
+
+def _added() -> list[EntryPoint]:
+    return [entry for entry in entry_points(group=GROUP) if entry.name not in _TAKEN]
 
 
 def _loaded(entry: EntryPoint) -> type[Recipe]:
+    what = f"recipe: {entry.name!r} of {_package(entry)}"
     try:
-        added: type[Recipe] = entry.load()
-    except Exception as error:
-        package = entry.dist.name if entry.dist is not None else "an installed package"
+        offered = entry.load()
+    except (Exception, SystemExit) as error:  # a module that exits would take the catalog of all others with it
         why = f"{type(error).__name__}: {error}"
-        raise ConfigError(
-            f"recipe: {entry.name!r} of {package} cannot be imported from {entry.value} ({why})"
-        ) from error
-    return added
+        raise ConfigError(f"{what} cannot be imported from {entry.value} ({why})") from error
+    if found := complaints(offered, name=entry.name):
+        raise ConfigError(f"{what} is no recipe: {entry.value} {'; '.join(found)}")
+    recipe: type[Recipe] = offered
+    return recipe
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "an installed package"

@@ -97,6 +97,60 @@ def test_what_no_host_has_published_is_refused_with_the_nearest_name(
     assert find(service) == []
 
 
+@pytest.mark.parametrize(
+    ("options", "field", "complaint"),
+    [
+        ({"mixp": 0.2}, "train.options.mixp", "is no option of this recipe; there are mixup"),
+        ({"mixup": -1}, "train.options.mixup", "-1 is less than or equal to the minimum of 0"),
+        ({"mixup": "much"}, "train.options.mixup", "'much' is not of type 'number'"),
+        ({"mixup": 1, "scales": [1, "x"]}, "train.options.scales.1", "'x' is not of type 'integer'"),
+        ({}, "train.options.mixup", "has to be given"),
+    ],
+)
+def test_an_option_that_no_host_takes_is_refused_by_name(
+    service: Service, options: dict[str, object], field: str, complaint: str
+) -> None:
+    properties = {
+        "mixup": {"type": "number", "exclusiveMinimum": 0},
+        "scales": {"type": "array", "items": {"$ref": "#/$defs/scale"}},
+    }
+    schema = {
+        "properties": properties,
+        "additionalProperties": False,
+        "required": ["mixup"],
+        "$defs": {"scale": {"type": "integer"}},
+    }
+    with service.database.session_scope() as session:
+        hosts.set_catalog(session, "alpha", _with_schema(schema))
+
+    with pytest.raises(InvalidSpecError, match=complaint) as refusal:
+        service.submit(train={"model": "mlp", "data": "digits", "options": options})
+
+    assert refusal.value.field == field
+    assert find(service) == []
+
+
+def test_options_that_one_of_several_hosts_takes_are_accepted(service: Service) -> None:
+    service.register("beta")
+    with service.database.session_scope() as session:
+        hosts.set_catalog(session, "alpha", _with_schema({"properties": {}, "additionalProperties": False}))
+        hosts.set_catalog(session, "beta", CATALOG)
+
+    service.submit(train={"model": "mlp", "data": "digits", "options": {"mixup": 0.2}})
+
+
+def test_a_schema_that_is_none_is_not_published(service: Service) -> None:
+    with (
+        pytest.raises(ValueError, match="recipe 'classification': options_schema: no JSON schema: 'numbr'"),
+        service.database.session_scope() as session,
+    ):
+        hosts.set_catalog(session, "alpha", _with_schema({"properties": {"mixup": {"type": "numbr"}}}))
+
+
+def _with_schema(schema: dict[str, object]) -> dict[str, Any]:
+    return CATALOG | {"recipes": [{"name": "classification", "models": ["mlp"], "options_schema": schema}]}
+
+
 def test_a_folder_needs_no_entry_in_the_catalog(service: Service) -> None:
     with service.database.session_scope() as session:
         hosts.set_catalog(session, "alpha", CATALOG)

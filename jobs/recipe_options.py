@@ -1,0 +1,54 @@
+"""A recipe's own options: the check of `train.options` against the JSON schemas that hosts have published."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator, SchemaError, ValidationError
+from jsonschema.exceptions import best_match
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from jobs.errors import InvalidSpecError
+
+_FIELD = "train.options"
+
+
+def refuse_invalid_schema(schema: Mapping[str, Any]) -> None:
+    """Raise ValueError for what is no JSON schema."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise ValueError(f"no JSON schema: {error.message} at {error.json_path}") from error
+
+
+def check_options(options: Mapping[str, Any], schemas: Sequence[Mapping[str, Any]]) -> None:
+    """Raise InvalidSpecError, naming the option, where none of the schemas, one for each host, takes these options."""
+    found: ValidationError | None = None
+    for schema in schemas:
+        # A registry of its own keeps a reference to another place from being fetched there.
+        validator = Draft202012Validator(schema, registry=Registry())
+        try:
+            error = best_match(validator.iter_errors(options))
+        except Unresolvable:  # the trainer that published it has to say for itself what it takes
+            return
+        if error is None:
+            return
+        found = found or error
+    if found is not None:
+        raise _refusal(found)
+
+
+def _refusal(error: ValidationError) -> InvalidSpecError:
+    path = [_FIELD, *map(str, error.absolute_path)]
+    given = error.instance
+    if error.validator == "additionalProperties" and isinstance(given, dict):
+        known = list(cast("dict[str, Any]", error.schema).get("properties", {}))
+        extra = next(name for name in given if name not in known)
+        near = difflib.get_close_matches(extra, known, n=3) or known
+        hint = f"there are {', '.join(near)}" if near else "it has no options of its own"
+        return InvalidSpecError(".".join([*path, extra]), f"is no option of this recipe; {hint}")
+    if error.validator == "required" and isinstance(given, dict):
+        missing = next(name for name in cast("list[str]", error.validator_value) if name not in given)
+        return InvalidSpecError(".".join([*path, missing]), "has to be given")
+    return InvalidSpecError(".".join(path), error.message)
