@@ -17,13 +17,17 @@ from trainer.data.seeded import SeededSamples
 from trainer.devices import continued_batch, per_rank_batch
 from trainer.errors import ConfigError
 from trainer.journal import Record
+from trainer.loss_scaling import LossScaling
+from trainer.micro_batches import accumulated_batches, micro_batch
 from trainer.normalization import Normalization
 from trainer.optimization import build_optimizer
+from trainer.precision import refuse_unsupported
 from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Recipe, TaskData, wants_sync_bn
 from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
 from trainer.sampling import GlobalBatchSampler, ShardSampler
+from trainer.schedules import refuse_endless_warmup
 from trainer.seeds import seed_weights
 from trainer.strategies import hint, refuse_unspawnable
 from trainer.sync_batchnorm import has_batchnorm, synchronize_batchnorm
@@ -41,6 +45,7 @@ class Assembly:
     """On the rank's device, with BatchNorm synchronized where it is to be; not wrapped."""
     average: WeightAverage | None
     optimizer: optim.Optimizer
+    scaling: LossScaling
     sampler: GlobalBatchSampler
     loader: DataLoader[Any]
     val_loader: DataLoader[Any]
@@ -64,6 +69,8 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
     split_among = len(run_config.devices) if config.strategy == "dp" else 1
     recipe = build_recipe(config)
     refuse_unspawnable(recipe, run_config, group.environment)
+    refuse_endless_warmup(config)
+    refuse_unsupported(config, group.device)
     data = recipe.build_data(group)
     model = _model(call, recipe, config, data).to(group.device)
     if config.batch == AUTO_BATCH and batch is not None:
@@ -73,14 +80,15 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
     elif config.batch == AUTO_BATCH:
         measured = resolve_batch(config, group=group, recipe=recipe, model=model, data=data, split_among=split_among)
         config = config.model_copy(update={"batch": measured})
-    share = per_rank_batch(config.batch, group.world_size)
+    batch_taken = micro_batch(config.batch, group.world_size * split_among, parts=run_config.micro_batches)
+    share = per_rank_batch(batch_taken, group.world_size)
     is_normalized = has_batchnorm(model)
     is_synchronized = group.world_size > 1 and wants_sync_bn(recipe, config)
     normalization = Normalization.of(run_config, is_synchronized=is_synchronized) if is_normalized else None
     sampler = GlobalBatchSampler(
         data.train,
-        batch=config.batch,
-        accumulate=accumulated_batches(config),
+        batch=batch_taken,
+        accumulate=accumulated_batches(config) * run_config.micro_batches,
         rank=group.rank,
         world_size=group.world_size,
         seed=config.seed,
@@ -99,6 +107,7 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
         model=model,
         average=WeightAverage(model, decay=config.ema) if config.ema is not None else None,
         optimizer=build_optimizer(config, model),
+        scaling=LossScaling(config, group.device),
         sampler=sampler,
         loader=build_loader(SeededSamples(data.train, seed=config.seed), sampler, batch=share, **options),
         # The model alone validates, so of the devices that "dp" splits a batch among only the first.
@@ -110,11 +119,6 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
             *(normalization.warnings(sampler) if normalization is not None else []),
         ),
     )
-
-
-def accumulated_batches(config: TrainConfig) -> int:
-    """Return how many global batches one optimizer step takes."""
-    return max(1, round(config.nbs / config.batch)) if config.nbs is not None else 1
 
 
 def _model(call: Call, recipe: Recipe, config: TrainConfig, data: TaskData) -> nn.Module:

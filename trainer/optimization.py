@@ -1,7 +1,6 @@
-"""The optimizer and the learning rate at each step."""
+"""Optimization: the optimizer, and what becomes of gradients before it takes them."""
 
-import math
-
+import torch
 from torch import nn, optim
 
 from trainer.config import TrainConfig
@@ -15,17 +14,17 @@ def build_optimizer(config: TrainConfig, model: nn.Module) -> optim.Optimizer:
     return optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay)
 
 
-def learning_rate(config: TrainConfig, *, step: int, total_steps: int) -> float:
-    """Return the learning rate of the step with index `step` (from 0): of nothing else, so resume needs no state.
-
-    Cosine annealing without restarts, to 0 at the last step (Loshchilov and Hutter, 2017, equation 5).
-    """
-    if config.schedule == "constant" or total_steps <= 1:
-        return config.lr
-    return config.lr * (1 + math.cos(math.pi * step / (total_steps - 1))) / 2
-
-
 def set_learning_rate(optimizer: optim.Optimizer, lr: float) -> None:
     """Set the learning rate of every parameter group."""
     for group in optimizer.param_groups:
         group["lr"] = lr
+
+
+def clip_gradients(optimizer: optim.Optimizer, largest_norm: float) -> torch.Tensor:
+    """Scale all gradients down together where their norm is larger; return the norm that they had, a scalar.
+
+    The norm is the 2-norm of all of them as one vector (Pascanu, Mikolov and Bengio, 2013, section 3.2). Gradients have
+    to be averaged over the ranks before: then every rank finds the same norm.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    return nn.utils.clip_grad_norm_(parameters, largest_norm)

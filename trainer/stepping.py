@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,12 +12,23 @@ from torch import nn
 from trainer.assembly import Assembly
 from trainer.data.loading import on_device
 from trainer.loss_watch import LossWatch
+from trainer.optimization import clip_gradients
 from trainer.precision import autocast
 from trainer.process_group import ProcessGroup
 from trainer.resuming import rehearse
 from trainer.seeds import seed_batch
 from trainer.strategies import accumulating
 from trainer.sync_batchnorm import count_batch
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one optimizer step was."""
+
+    loss: torch.Tensor
+    """This rank's part of the mean loss over the step's samples: the mean over ranks is the whole."""
+    gradient_norm: torch.Tensor | None
+    """With `clip_norm`, the norm of all gradients together before it: a scalar, the same on every rank."""
 
 
 class Stepper:
@@ -30,10 +42,10 @@ class Stepper:
         self.config = parts.config
         self.rehearsal_is_due = rehearses
 
-    def take(self, batches: Iterator[Any], *, epoch: int, step_in_epoch: int, step: int) -> torch.Tensor:
+    def take(self, batches: Iterator[Any], *, epoch: int, step_in_epoch: int, step: int) -> Step:
         """Take the step with index `step` (from 0) in all, over as many batches as are accumulated for it.
 
-        Returns this rank's part of the step's mean loss. Raises NonFiniteLossError.
+        Raises NonFiniteLossError.
         """
         self.parts.optimizer.zero_grad(set_to_none=True)
         numbers = self.parts.sampler.batches_of(step_in_epoch)
@@ -48,20 +60,29 @@ class Stepper:
             # Gradients of the batches before the last stay with their rank until the last one's are averaged.
             with nullcontext() if number == numbers[-1] else accumulating(self.replica):
                 loss = loss + self._backward(batch, number, step)
-        self.parts.optimizer.step()
+        gradient_norm = self._update(step)
         self.loss_watch.after(step + 1)
-        if self.parts.average is not None:
-            self.parts.average.update(self.parts.model)
         assert isinstance(loss, torch.Tensor), "a step has a batch"
-        return loss
+        return Step(loss, gradient_norm)
 
     def _backward(self, batch: Any, number: int, step: int) -> torch.Tensor:
         """Add up the gradients of one batch of the epoch; return this rank's part of the step's mean loss."""
         loss = self._loss(batch)
         self.loss_watch.loss(step + 1, loss)
         weight = self.parts.sampler.weight(number)
-        (loss if weight == 1 else loss * weight).backward()  # type: ignore[no-untyped-call]  # torch's own backward is untyped
+        share = loss if weight == 1 else loss * weight
+        self.parts.scaling.scaled(share).backward()  # type: ignore[no-untyped-call]  # torch's own backward is untyped
         return loss.detach() * weight
+
+    def _update(self, step: int) -> torch.Tensor | None:
+        """Move the weights by the step's gradients; return the gradients' norm, where it is limited."""
+        optimizer, limit = self.parts.optimizer, self.config.clip_norm
+        self.parts.scaling.unscale(optimizer)
+        norm = clip_gradients(optimizer, limit) if limit is not None else None
+        is_taken = self.parts.scaling.step(optimizer, number=step + 1, rank=self.group.rank)
+        if is_taken and self.parts.average is not None:
+            self.parts.average.update(self.parts.model)
+        return norm
 
     def _loss(self, batch: Any) -> torch.Tensor:
         with autocast(self.config, self.group.device):

@@ -9,6 +9,7 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 from trainer.environment import RankEnvironment
 from trainer.errors import ConfigError
+from trainer.precision import AMP_TYPES
 from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Recipe
 from trainer.run_dir import RunConfig
@@ -24,26 +25,28 @@ def replicate(model: nn.Module, *, group: ProcessGroup, config: RunConfig) -> nn
         device_ids = [group.device.index] if group.device.type == "cuda" else None
         return DistributedDataParallel(model, device_ids=device_ids, gradient_as_bucket_view=True)
     if len(config.devices) > 1 and not config.simulated:
-        split = InBfloat16(model, device_type=group.device.type) if config.train.amp == "bf16" else model
+        split = model
+        if config.train.amp is not None:
+            split = InAmpType(model, device_type=group.device.type, dtype=AMP_TYPES[config.train.amp])
         return DataParallel(split, device_ids=[int(name.removeprefix("cuda:")) for name in config.devices])
     return model
 
 
-class InBfloat16(nn.Module):
-    """A model whose automatic mixed precision, where it is on, is bf16 in any thread.
+class InAmpType(nn.Module):
+    """A model whose automatic mixed precision, where it is on, is of one type in any thread.
 
     DataParallel has a thread for each device, and hands on to it that autocast is on, but not to which type: that is
     torch's default there, float16, whose small gradients are lost without the loss scaling that bf16 needs none of.
     """
 
-    def __init__(self, model: nn.Module, *, device_type: str) -> None:
+    def __init__(self, model: nn.Module, *, device_type: str, dtype: torch.dtype) -> None:
         super().__init__()
-        self.model, self.device_type = model, device_type
+        self.model, self.device_type, self.dtype = model, device_type, dtype
 
     def forward(self, *inputs: Any, **options: Any) -> Any:
         """Return what the model does."""
         is_on = torch.is_autocast_enabled(self.device_type)
-        with torch.autocast(self.device_type, dtype=torch.bfloat16, enabled=is_on):
+        with torch.autocast(self.device_type, dtype=self.dtype, enabled=is_on):
             return self.model(*inputs, **options)
 
 

@@ -6,8 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import torch
-
 from trainer.assembly import assemble
 from trainer.callbacks import observed
 from trainer.checkpoints import Checkpoint, CheckpointFolder, non_finite
@@ -16,13 +14,14 @@ from trainer.errors import RunInterruptedError
 from trainer.evaluation import evaluate
 from trainer.journal import Completed, EpochEnd, Log, Metrics, Started
 from trainer.loss_watch import LossWatch
-from trainer.optimization import learning_rate, set_learning_rate
+from trainer.optimization import set_learning_rate
 from trainer.precision import autocast, in_float32_or_more
 from trainer.process_group import ProcessGroup, device_label
 from trainer.reporting import ProgressFile, metric_fields, open_journal, warn
 from trainer.resuming import Resume, resume_path
 from trainer.run_dir import RunConfig, RunDir
-from trainer.stepping import Stepper
+from trainer.schedules import learning_rate
+from trainer.stepping import Step, Stepper
 from trainer.stopping import StopAgreement
 from trainer.strategies import replicate
 from trainer.throughput import Throughput
@@ -46,6 +45,7 @@ def run(
         device=config.devices[environment.local_rank],
         simulated=config.simulated,
         timeout_s=config.train.timeout_s,
+        alive=lambda: progress.write("starting", 0),
     )
     training = Training(run_dir, config, group, progress)
     training.run()
@@ -125,7 +125,8 @@ class Training:
             devices=tuple(device_label(name, simulated=self.run_config.simulated) for name in self.run_config.devices),
             batch=self.config.batch,
             batch_per_rank=self.config.batch // self.group.world_size,
-            accumulate=self.parts.sampler.accumulate,
+            accumulate=self.parts.sampler.accumulate // self.run_config.micro_batches,
+            micro_batches=self.run_config.micro_batches,
             epochs=self.config.epochs,
             steps_per_epoch=self.steps_per_epoch,
             total_steps=min(self.total_steps, self.run_config.max_steps or self.total_steps),
@@ -137,6 +138,8 @@ class Training:
         assert isinstance(data.val, Sized)
         samples = f"{len(data.train)} training and {len(data.val)} validation samples"
         self.journal.append(Log, message=f"{_shown(data.class_names)}{samples}")
+        for message in data.notes:
+            self.journal.append(Log, message=message)
         for message in self.parts.warnings:
             warn(self.journal, message)
         if self.resume:
@@ -162,20 +165,24 @@ class Training:
 
     def _train_step(self, batches: Iterator[Any]) -> None:
         """Take one optimizer step, over as many batches as are accumulated for it."""
-        lr = learning_rate(self.config, step=self.step, total_steps=self.total_steps)
+        run_length = {"total_steps": self.total_steps, "steps_per_epoch": self.steps_per_epoch}
+        lr = learning_rate(self.config, step=self.step, **run_length)
         set_learning_rate(self.parts.optimizer, lr)
-        loss = self.stepper.take(batches, epoch=self.epoch, step_in_epoch=self.step_in_epoch, step=self.step)
+        taken = self.stepper.take(batches, epoch=self.epoch, step_in_epoch=self.step_in_epoch, step=self.step)
         self.meter.count(self.parts.sampler.step_size(self.step_in_epoch))
         self.step += 1
         self.step_in_epoch += 1
         self.progress.write("training", self.step)
         if self.step % self.config.log_every == 0:
-            self._log_step(loss, lr)
+            self._log_step(taken, lr)
 
-    def _log_step(self, weighted_loss: torch.Tensor, lr: float) -> None:
-        """The mean over ranks of the weighted losses is the mean over the step's samples, as it is for gradients."""
-        loss = self.group.sum(in_float32_or_more(weighted_loss)).item() / self.group.world_size
+    def _log_step(self, taken: Step, lr: float) -> None:
+        loss = self.group.sum(in_float32_or_more(taken.loss)).item() / self.group.world_size
         values = {"train/loss": loss, "train/lr": lr, "train/images_per_s": self.meter.per_second()}
+        if taken.gradient_norm is not None:
+            values["train/grad_norm"] = taken.gradient_norm.item()
+        if self.parts.scaling.is_on:
+            values["train/skipped_steps"] = self.parts.scaling.skipped_steps
         self.journal.append(Metrics, step=self.step, epoch=self.epoch + 1, **metric_fields(values))
 
     def _evaluate(self) -> None:

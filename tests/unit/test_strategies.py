@@ -16,7 +16,7 @@ from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Recipe
 from trainer.recipes.registry import recipe_type
 from trainer.run_dir import RunConfig
-from trainer.strategies import InBfloat16, accumulating, hint, refuse_unspawnable, replicate
+from trainer.strategies import InAmpType, accumulating, hint, refuse_unspawnable, replicate
 
 ALONE = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1)
 TWO_GPUS = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="DataParallel needs two CUDA devices")
@@ -92,8 +92,8 @@ def test_one_rank_splits_a_batch_among_its_cuda_devices_as_one_device_would_comp
         torch.testing.assert_close(split_gradient, alone_gradient, rtol=1e-4, atol=1e-6)
 
 
-def test_mixed_precision_is_bf16_also_where_a_thread_would_take_torchs_default() -> None:
-    model = InBfloat16(nn.Linear(2, 2), device_type="cpu")
+def test_mixed_precision_is_of_the_type_asked_for_also_where_a_thread_would_take_torchs_default() -> None:
+    model = InAmpType(nn.Linear(2, 2), device_type="cpu", dtype=torch.bfloat16)
     images = torch.ones(1, 2)
     with torch.autocast("cpu", dtype=torch.float16):
         assert model(images).dtype is torch.bfloat16
