@@ -119,10 +119,19 @@ class ProcessGroup:
     environment: RankEnvironment
     device: torch.device
     store: "Store | None"
+    alive: Callable[[], None] = lambda: None
+    """To be called now and then by what takes long before training: says that this rank is at work."""
 
     @classmethod
     def join(
-        cls, environment: RankEnvironment, store: "Store | None", *, device: str, simulated: bool, timeout_s: float
+        cls,
+        environment: RankEnvironment,
+        store: "Store | None",
+        *,
+        device: str,
+        simulated: bool,
+        timeout_s: float,
+        alive: Callable[[], None] = lambda: None,
     ) -> "ProcessGroup":
         """Join the other ranks: NCCL on CUDA, Gloo on anything else. Raises DeviceError for a missing device."""
         torch_device = local_device(device, simulated=simulated)
@@ -138,7 +147,7 @@ class ProcessGroup:
                 timeout=timedelta(seconds=timeout_s),
                 device_id=torch_device if nccl else None,
             )
-        return cls(environment, torch_device, store)
+        return cls(environment, torch_device, store, alive)
 
     @classmethod
     def alone(cls, device: torch.device) -> "ProcessGroup":
@@ -156,6 +165,22 @@ class ProcessGroup:
     def share(self, name: str, value: str) -> str:
         """Return rank 0's `value` on every rank."""
         return shared(self.store, name, value, rank=self.rank)
+
+    def share_on_node(self, name: str, value: str) -> str:
+        """Return the `value` of each node's first rank on every rank of that node."""
+        if self.store is None:
+            return value
+        key = f"{name}/node/{self.environment.node_rank}"
+        if self.environment.local_rank == 0:
+            self.store.set(key, value)
+        return _awaited(self.store, key, self.alive)
+
+    def exchange(self, name: str, value: str) -> list[str]:
+        """Return the `value` of every rank, in the order of the ranks, on each of them."""
+        if self.store is None:
+            return [value]
+        self.store.set(f"{name}/rank/{self.rank}", value)
+        return [_awaited(self.store, f"{name}/rank/{rank}", self.alive) for rank in range(self.world_size)]
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Add the values of all ranks up, in place, and return them."""
@@ -190,12 +215,18 @@ def shared(store: "Store | None", name: str, value: str, *, rank: int) -> str:
     if rank == 0:
         store.set(name, value)
         return value
+    return _awaited(store, name)
+
+
+def _awaited(store: "Store", key: str, alive: Callable[[], None] = lambda: None) -> str:
+    """Return what another rank writes; it may be long at work on it, and this one is alive meanwhile."""
     deadline = time.monotonic() + patience_s(store)
-    while not store.check([name]) and time.monotonic() < deadline:  # then `awaited` says what is missing
+    while not store.check([key]) and time.monotonic() < deadline:  # then `awaited` says what is missing
         if store.check([_ENDED]):
             raise PeersMissingError("rank 0 has ended by an error, and says itself by which")
+        alive()
         time.sleep(_POLL_S)
-    return awaited(store, name)
+    return awaited(store, key)
 
 
 def tell_end(store: "Store | None", *, rank: int) -> None:

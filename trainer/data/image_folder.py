@@ -1,18 +1,14 @@
-"""An image folder: one folder of images for each class, split for validation or with a split of its own."""
+"""An image folder: which images there are of each class, split for validation or with a split of its own."""
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
-import torch
-from torch.utils.data import Dataset
-
-from trainer.data.images import EXTENSIONS, read_image
+from trainer.data.images import EXTENSIONS
 from trainer.errors import DataError
-
-Transform = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -27,26 +23,27 @@ class ImageFile:
 class ImageFolder:
     """What a folder holds; reading the images comes later."""
 
+    root: Path
     class_names: tuple[str, ...]
     train: tuple[ImageFile, ...]
     val: tuple[ImageFile, ...]
     warnings: tuple[str, ...]
-    samples: str
-    """How many images are in each set, and a digest of their names below the root: the same for a folder that moved."""
 
+    @property
+    def samples(self) -> str:
+        """How many images are in each set, and a digest of their names below the root: no matter where it lies."""
+        return f"{len(self.train)} train, {len(self.val)} val, {_digest(self.root, self.train, self.val)}"
 
-class ImageDataset(Dataset[tuple[torch.Tensor, int]]):
-    """Images, transformed, with their class: [3, S, S] float32 and an index."""
-
-    def __init__(self, files: Sequence[ImageFile], transform: Transform) -> None:
-        self._files, self._transform = files, transform
-
-    def __len__(self) -> int:
-        return len(self._files)
-
-    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
-        file = self._files[index]
-        return self._transform(read_image(file.path)), file.label
+    def without(self, broken: Collection[Path]) -> Self:
+        """Return the folder without some of its files. Raises DataError naming what is left without any."""
+        train, val = (tuple(file for file in files if file.path not in broken) for files in (self.train, self.val))
+        labels = {file.label for file in train}
+        for label, name in enumerate(self.class_names):
+            if label not in labels:
+                raise DataError(f"data: class {name!r} has no image that can be read, of those for training")
+        if not val:
+            raise DataError("data: none of the images for validation can be read")
+        return replace(self, train=train, val=val)
 
 
 def open_image_folder(root: Path, *, val_fraction: float) -> ImageFolder:
@@ -69,8 +66,7 @@ def open_image_folder(root: Path, *, val_fraction: float) -> ImageFolder:
     if not val:
         where = root / "val" if own_split else f"{root} (val_fraction {val_fraction} of {len(train)} images)"
         raise DataError(f"data: {where} leaves no image for validation")
-    samples = f"{len(train)} train, {len(val)} val, {_digest(root, train, val)}"
-    return ImageFolder(class_names, tuple(train), tuple(val), tuple(listing.warnings), samples)
+    return ImageFolder(root, class_names, tuple(train), tuple(val), tuple(listing.warnings))
 
 
 def _has_own_split(root: Path) -> bool:

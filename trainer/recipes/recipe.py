@@ -38,6 +38,8 @@ class TaskData:
     """Names of the classes in the order of the model's outputs; empty where there are none."""
     warnings: tuple[str, ...] = field(default=())
     """What the user should know about the data."""
+    notes: tuple[str, ...] = ()
+    """What is told of the data beside, such as that it is too large for the cache."""
     collate: Callable[[list[Any]], Any] = default_collate
     """Makes a batch of items, in a loader process."""
     prepare_train: Callable[[Any], Any] = _as_it_is
