@@ -98,7 +98,12 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
         normalization.refuse_too_few(sampler)
     if is_normalized and is_synchronized:
         model = synchronize_batchnorm(model, device=group.device, has_idle_ranks=sampler.has_idle_ranks)
-    options: dict[str, Any] = {"num_workers": config.num_workers, "device": group.device, "collate": data.collate}
+    options: dict[str, Any] = {
+        "num_workers": config.num_workers,
+        "prefetch": config.prefetch,
+        "device": group.device,
+        "collate": data.collate,
+    }
     val_sampler = ShardSampler(data.val, rank=group.rank, world_size=group.world_size)
     return Assembly(
         config=config,

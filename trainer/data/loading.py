@@ -23,9 +23,10 @@ def build_loader(
     batch: int,
     num_workers: int,
     device: torch.device,
+    prefetch: int = 2,
     collate: Callable[[list[Any]], Any] = default_collate,
 ) -> DataLoader[Any]:
-    """Return a loader of batches of at most `batch` samples, in the sampler's order.
+    """Return a loader of batches of at most `batch` samples, in the sampler's order, each process `prefetch` ahead.
 
     Its processes live as long as the loader, so an epoch costs no start; the sampler runs in the rank itself and may
     therefore change from epoch to epoch.
@@ -38,6 +39,7 @@ def build_loader(
         collate_fn=collate,
         pin_memory=device.type == "cuda",
         persistent_workers=num_workers > 0,
+        prefetch_factor=prefetch if num_workers > 0 else None,
         worker_init_fn=partial(_begin, os.getpid()),
         # Loader processes never touch CUDA, so they may be forked, which starts them in milliseconds and shares the
         # data set's listing; the forkserver, later Pythons' default, would be the parent in the rank's place.
