@@ -20,10 +20,9 @@ from trainer.reporting import Journal, warn
 from trainer.run_dir import RunDir
 from trainer.validation import describe
 
-FORMAT = 3
-"""Changes with the fields of a checkpoint."""
-_BEFORE_AVERAGES = 2
-"""The format that knows no `unaveraged`, and one number for a metric; otherwise it is the same."""
+FORMAT = 4
+"""Changes with the fields of a checkpoint. 2 and 3 lack those of `amp: fp16` and of `patience`; 2 lacks `unaveraged` as
+well, and has one number for a metric."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,12 @@ class Checkpoint:
     best_file: str | None = None
     """Name of the best checkpoint up to and including this one, in the same folder."""
     best_metric: tuple[float, ...] | None = None
+    stale_epochs: NonNegativeInt = 0
+    """Epochs in a row, up to this point, that have not bettered the recipe's metric."""
+    scaler: dict[str, Any] | None = None
+    """With `amp: fp16`, the state of the loss's scale."""
+    skipped_steps: NonNegativeInt = 0
+    """Steps, of those taken, that moved no weight because their gradients overflowed."""
     format: int = FORMAT
 
     __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
@@ -84,11 +89,9 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
         raise CheckpointError(
             f"{path}: not a readable checkpoint ({type(error).__name__}: {reason[0] if reason else ''})"
         ) from error
-    if not isinstance(payload, dict) or payload.get("format") not in (FORMAT, _BEFORE_AVERAGES):
+    if not isinstance(payload, dict) or payload.get("format") not in (2, 3, FORMAT):
         raise CheckpointError(f"{path}: not a checkpoint of this program, or of another release of it")
-    if payload["format"] == _BEFORE_AVERAGES:
-        payload |= {"unaveraged": None, "format": FORMAT}
-        payload |= {name: payload[name] and (payload[name],) for name in ("metric", "best_metric") if name in payload}
+    payload = _in_this_format(payload)
     missing = {entry.name for entry in fields(Checkpoint)} ^ payload.keys()
     if missing:
         raise CheckpointError(f"{path}: the checkpoint lacks or has too much of {', '.join(sorted(missing))}")
@@ -96,6 +99,16 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
         return _SCHEMA.validate_python(payload)
     except ValidationError as error:
         raise CheckpointError(f"{path}: not a checkpoint that a run has written: {describe(error)}") from error
+
+
+def _in_this_format(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what a checkpoint of any format that is read would be in this one."""
+    if payload["format"] == 2:
+        payload |= {name: payload[name] and (payload[name],) for name in ("metric", "best_metric") if name in payload}
+        payload |= {"unaveraged": None}
+    if payload["format"] < FORMAT:
+        payload |= {"stale_epochs": 0, "scaler": None, "skipped_steps": 0, "format": FORMAT}
+    return payload
 
 
 def restore_optimizer(path: Path, checkpoint: Checkpoint, optimizer: optim.Optimizer) -> None:

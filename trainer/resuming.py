@@ -73,10 +73,11 @@ class Resume:
         if parts.average is not None:
             assert self.checkpoint.unaveraged is not None, "ema was the same"
             restore_weights(self.path, weights, parts.average.model)
-            parts.average.continue_at(self.checkpoint.step)
+            parts.average.continue_at(self.checkpoint.step - self.checkpoint.skipped_steps)
             weights = self.checkpoint.unaveraged
         restore_weights(self.path, weights, parts.model)
         restore_optimizer(self.path, self.checkpoint, parts.optimizer)
+        parts.scaling.restore(self.checkpoint.scaler, skipped_steps=self.checkpoint.skipped_steps)
 
     def _refuse(self, name: str, theirs: Any, ours: Any, *, because: str = "") -> None:
         if theirs != ours:

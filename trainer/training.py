@@ -1,5 +1,6 @@
 """Training: one rank's walk through the epochs. Every rank runs this; rank 0 alone writes journal and checkpoints."""
 
+import math
 import time
 from collections.abc import Iterator, Sized
 from functools import partial
@@ -15,6 +16,7 @@ from trainer.evaluation import evaluate
 from trainer.journal import Completed, EpochEnd, Log, Metrics, Started
 from trainer.loss_watch import LossWatch
 from trainer.optimization import set_learning_rate
+from trainer.patience import Patience
 from trainer.precision import autocast, in_float32_or_more
 from trainer.process_group import ProcessGroup, device_label
 from trainer.reporting import ProgressFile, metric_fields, open_journal, warn
@@ -70,6 +72,7 @@ class Training:
         self.loss_watch = LossWatch(group.device, rank=group.rank)
         self.stop = StopAgreement(group.store, rank=group.rank, lead=self.loss_watch.lead)
         self.meter = Throughput()
+        self.patience = Patience(self.config.patience)
         self.epoch = self.step_in_epoch = self.step = 0
         """Epochs completed, steps taken in the epoch after those, and steps taken in all."""
         self.values: dict[str, float] = {}
@@ -85,7 +88,7 @@ class Training:
         rehearses = self.step > 0 and self.group.world_size > 2
         self.stepper = Stepper(self.parts, replica, self.group, self.loss_watch, rehearses=rehearses)
         self._begin()
-        while self.epoch < self.config.epochs and not self.is_cut_short():
+        while self.epoch < self.config.epochs and not self.patience.is_over and not self.is_cut_short():
             begun_s = time.monotonic()
             self._train_epoch()
             if self.is_cut_short():
@@ -114,6 +117,8 @@ class Training:
         checkpoint = resume.checkpoint
         self.epoch, self.step_in_epoch, self.step = checkpoint.epoch, checkpoint.step_in_epoch, checkpoint.step
         self.values = checkpoint.values
+        best = checkpoint.best_metric
+        self.patience.continue_at(best[0] if best is not None else None, checkpoint.stale_epochs)
 
     def _begin(self) -> None:
         self.stop.listen()
@@ -202,6 +207,7 @@ class Training:
             self._interrupt()
         self.values = found.metrics
         self.by_class = found.by_class
+        self.patience.take(self.values.get(self.parts.recipe.best_metric))
         self.epoch += 1
         self.step_in_epoch = 0
         self.journal.append(Metrics, step=self.step, epoch=self.epoch, **metric_fields(self.values))
@@ -228,13 +234,17 @@ class Training:
                 samples=self.parts.data.samples,
                 values=values,
                 metric=self._merit(values),
+                stale_epochs=self.patience.stale_epochs,
+                scaler=self.parts.scaling.state(),
+                skipped_steps=self.parts.scaling.skipped_steps,
             )
         )
 
     def _merit(self, values: dict[str, float]) -> tuple[float, ...] | None:
         """Return what the best checkpoint goes by: of equal metrics, which a small set has many of, the lower loss."""
         recipe = self.parts.recipe
-        return (values[recipe.best_metric], -values[recipe.tie_metric]) if recipe.best_metric in values else None
+        metric = values.get(recipe.best_metric, math.nan)
+        return None if math.isnan(metric) else (metric, -values[recipe.tie_metric])
 
     def _end_epoch(self, begun_s: float) -> None:
         seconds = time.monotonic() - begun_s
@@ -243,6 +253,9 @@ class Training:
 
     def _complete(self) -> None:
         """Write the completion record: from here on the run has succeeded, whatever becomes of the processes."""
+        if self.patience.is_over and self.epoch < self.config.epochs:
+            done = f"ends early, after {self.epoch} of {self.config.epochs} epochs"
+            self.journal.append(Log, message=f"{done}: {self.patience.reason(self.parts.recipe.best_metric)}")
         if self.folder is not None:
             if self.folder.is_empty:  # continued from the end of a run whose metric was never a number
                 self._save()

@@ -256,14 +256,22 @@ def test_every_field_of_a_checkpoint_survives_a_file(run_dir: RunDir, folder: Ch
     assert [getattr(read, name) for name in same] == [getattr(written, name) for name in same]
 
 
-def test_a_checkpoint_from_before_there_were_averages_is_read(run_dir: RunDir, folder: CheckpointFolder) -> None:
+@pytest.mark.parametrize("release", [2, 3])
+def test_a_checkpoint_of_an_earlier_release_is_read(run_dir: RunDir, folder: CheckpointFolder, release: int) -> None:
     folder.save(checkpoint(1, metric=0.25))
     path = run_dir.checkpoints / "step-00000001.pt"
-    payload = torch.load(path, weights_only=True)
-    del payload["unaveraged"]
-    torch.save(payload | {"format": 2, "metric": 0.25, "best_metric": 0.25}, path)
+    payload = torch.load(path, weights_only=True) | {"format": release}
+    for name in ("stale_epochs", "scaler", "skipped_steps"):
+        del payload[name]
+    expected: tuple[float, ...] = (0.25, -1.0)
+    if release == 2:
+        del payload["unaveraged"]
+        payload |= {"metric": 0.25, "best_metric": 0.25}
+        expected = (0.25,)
+    torch.save(payload, path)
     read = load_checkpoint(path)
-    assert (read.step, read.metric, read.best_metric, read.unaveraged) == (1, (0.25,), (0.25,), None)
+    assert (read.step, read.metric, read.best_metric, read.unaveraged) == (1, expected, expected, None)
+    assert (read.stale_epochs, read.scaler, read.skipped_steps) == (0, None, 0)
 
 
 @pytest.mark.parametrize(
