@@ -19,6 +19,7 @@ from trainer.errors import ConfigError
 from trainer.journal import Record
 from trainer.loss_scaling import LossScaling
 from trainer.micro_batches import accumulated_batches, micro_batch
+from trainer.micro_batches import hint as in_parts
 from trainer.normalization import Normalization
 from trainer.optimization import build_optimizer
 from trainer.precision import refuse_unsupported
@@ -121,6 +122,7 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
         warnings=(
             *data.warnings,
             *([text] if (text := hint(run_config)) else []),
+            *([text] if (text := in_parts(config.batch, run_config.micro_batches, is_normalized)) else []),
             *(normalization.warnings(sampler) if normalization is not None else []),
         ),
     )

@@ -38,6 +38,8 @@ class Started(_Record):
     """Samples of each full global batch that one rank takes; here as below, null for a script, which alone knows."""
     accumulate: int = 1
     """Global batches that one optimizer step takes."""
+    micro_batches: int = 1
+    """Parts that each global batch is computed in, since the whole did not fit into a device's memory."""
     epochs: int | None = None
     steps_per_epoch: int | None = None
     total_steps: int | None = None

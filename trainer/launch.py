@@ -16,10 +16,12 @@ from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment, machine_def
 from trainer.error_report import ErrorReport
 from trainer.errors import ConfigError, os_error_cause
 from trainer.interrupting import stop_signals
+from trainer.micro_batches import with_way_out
 from trainer.outcome import Outcome, RankEnd, conclude, failed
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.placement import check_placement
 from trainer.rank_process import RankProcess, StartMethod, fresh_interpreter
+from trainer.relaunch import commit, last_seq, smaller_parts
 from trainer.rendezvous import is_on_loopback, open_rendezvous
 from trainer.run_dir import RUN_DIR_VARIABLE, RunConfig, RunDir
 from trainer.validation import describe
@@ -51,25 +53,35 @@ def launch(
 
     `watch` is called about 20 times a second while the ranks run. SIGINT, SIGTERM and SIGHUP (unless it is ignored)
     stop the ranks at a common step with a checkpoint saved; a second signal, or `grace_s` seconds, ends them at once. A
-    directory whose run is complete is left as it is; one that was interrupted continues from its last checkpoint.
+    directory whose run is complete is left as it is; one that was interrupted continues from its last checkpoint. Ranks
+    that run out of a device's memory are started anew on smaller parts of the batch (trainer.relaunch).
 
     Call it from the main thread, or from one that lives until it returns: the ranks die with the thread (Linux).
     An OSError of the launcher's own is the run's error, as one of a rank is. What `watch` raises beside OSError ends
     the ranks and is raised. Raises ConfigError, before any process is started, for a configuration that cannot run or
     a directory in use, and JournalError for a journal that is damaged.
     """
-    config = _read_config(run_dir)
-    check_placement(config)
     with _exclusive(run_dir):
+        config = _read_config(run_dir)
+        check_placement(config)
         if completed := run_dir.completed():
             return Outcome(completed=completed)
         try:
             for folder in (run_dir.ranks, run_dir.checkpoints):
                 folder.mkdir(exist_ok=True)
-            _forget_end(run_dir, config.local_world_size)
             stop = StopRequest()
             with stop_signals(stop.handle):
-                return _Launch(run_dir, config, stop, grace_s, watch).run(start)
+                while True:
+                    _forget_end(run_dir, config.local_world_size)
+                    since = last_seq(run_dir)
+                    outcome = _Launch(run_dir, config, stop, grace_s, watch).run(start)
+                    if outcome.error is None or stop.signals:
+                        return outcome
+                    smaller = smaller_parts(run_dir, config, outcome.error, since=since)
+                    if smaller is None:
+                        return failed(run_dir, with_way_out(outcome.error, config, is_relaunched=config.nnodes == 1))
+                    commit(run_dir, smaller, outcome.error)
+                    config = smaller
         except OSError as error:
             if completed := run_dir.completed():
                 return Outcome(completed=completed)
@@ -198,12 +210,18 @@ def run_dir_tag(run_dir: RunDir) -> str:
 @contextmanager
 def _exclusive(run_dir: RunDir) -> Iterator[None]:
     """Hold the run directory: two launchers writing one journal would spoil it. The kernel lets go when we end."""
-    with run_dir.config.open("rb") as file:
+    try:
+        folder = os.open(run_dir.path, os.O_RDONLY)  # not a file in it: config.json may be replaced meanwhile
+    except OSError as error:
+        raise ConfigError(f"{run_dir.config}: not readable: {error}") from error
+    try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise RunDirBusyError(f"{run_dir.path}: a run is already going on in this run directory") from error
         yield
+    finally:
+        os.close(folder)
 
 
 def _forget_end(run_dir: RunDir, ranks: int) -> None:

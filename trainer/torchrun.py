@@ -21,6 +21,7 @@ from trainer.error_report import ErrorReport, error_of
 from trainer.errors import Cause, ConfigError, RunInterruptedError
 from trainer.launch import OTHER_REPORTS_S, POLL_S
 from trainer.local_run import completion
+from trainer.micro_batches import with_way_out
 from trainer.parent_death import die_with_parent
 from trainer.process_group import tell_end
 from trainer.rank import end_with, report
@@ -121,6 +122,7 @@ class _Rank:
             known = ErrorReport(cause=Cause.INTERRUPTED, message=str(error), time=datetime.now(UTC))
         if known is None:
             return status
+        known = with_way_out(known, self.meeting.config, is_relaunched=False)
         if known.cause is Cause.COMMUNICATION:
             deadline = time.monotonic() + OTHER_REPORTS_S
             while not self.run_dir.error.exists() and time.monotonic() < deadline:
