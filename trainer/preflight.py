@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from trainer.config import TrainConfig
-from trainer.data.known import KNOWN_DATA, data_path
+from trainer.data.known import KNOWN_DATA, data_path, refuse_missing_files
 from trainer.errors import CheckpointError, ConfigError, DataError
 from trainer.names import nearest
 from trainer.run_dir import RunConfig, RunDir
@@ -35,12 +35,14 @@ def check_inputs(config: RunConfig, *, written: TrainConfig, has_own_model: bool
 
     Raises:
         ConfigError: for an unknown name of a data set and, where torch is loaded, of a model or device.
-        DataError: for a data folder that is not there.
+        DataError: for a data folder that is not there, and the missing files of a data set that is known by name.
         CheckpointError: for a checkpoint that is not there.
     """
     if config.nnodes > 1:
         return
-    if written.data not in KNOWN_DATA:
+    if written.data in KNOWN_DATA:
+        refuse_missing_files(written.data)
+    else:
         _refuse_missing_folder(written.data, data_path(written.data))
     if written.resume is not None:
         _refuse_missing_checkpoint(written.resume, _resume_path(written.resume))

@@ -10,7 +10,7 @@ from PIL import Image
 from trainer.data.digits import digits_folder
 from trainer.data.image_folder import ImageDataset, open_image_folder
 from trainer.data.images import read_image
-from trainer.data.known import data_folder
+from trainer.data.known import data_path
 from trainer.errors import ConfigError, DataError
 
 
@@ -184,12 +184,12 @@ def test_digits_are_written_once_as_an_image_folder(tmp_path: Path) -> None:
 
 def test_a_bare_name_that_is_not_known_lists_those_that_are() -> None:
     with pytest.raises(ConfigError, match=r"known: digits.*\./digit"):
-        data_folder("digit")
+        data_path("digit")
 
 
 def test_a_path_is_used_as_given() -> None:
-    assert data_folder("./somewhere/else") == Path("somewhere/else")
-    assert data_folder("/data/näher dran") == Path("/data/näher dran")
+    assert data_path("./somewhere/else") == Path("somewhere/else")
+    assert data_path("/data/näher dran") == Path("/data/näher dran")
 
 
 @pytest.mark.parametrize(("there", "missing"), [("train", "val"), ("val", "train")])

@@ -49,7 +49,7 @@ def test_a_data_folder_that_is_not_there_is_named_as_written_and_as_it_was_looke
     assert refusal(DataError, data=str(tmp_path / "nowhere")) == f"data: folder {tmp_path / 'nowhere'} does not exist"
     (tmp_path / "file").touch()
     assert refusal(DataError, data=str(tmp_path / "file")) == f"data: {tmp_path / 'file'} is not a folder"
-    assert refusal(ConfigError, data="digit").startswith("data: 'digit' is no known data set (known: digits)")
+    assert refusal(ConfigError, data="digit").startswith("data: 'digit' is no known data set (known: digits,")
 
 
 def test_a_checkpoint_that_is_not_there_is_named_and_for_a_run_directory_its_best(tmp_path: Path) -> None:

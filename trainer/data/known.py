@@ -1,10 +1,10 @@
-"""The data sets that are known by name, and how a config's `data` becomes a folder."""
+"""The data sets that are known by name, and where a config's `data` lies. Never imports torch."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from trainer.data.standard_files import STANDARD_FILES
 from trainer.errors import ConfigError
 
 DATA_ROOT_VARIABLE = "RANKZERO_DATA_ROOT"
@@ -13,31 +13,34 @@ DATA_ROOT_VARIABLE = "RANKZERO_DATA_ROOT"
 
 @dataclass(frozen=True)
 class KnownData:
-    """A data set that needs no path."""
+    """A data set that needs no path: labelled images, for the recipe `classification`."""
 
     description: str
-    folder: Callable[[Path], Path]
-    """Returns its folder, writing it below the cache folder it is given if need be."""
-
-
-def _digits(cache: Path) -> Path:
-    from trainer.data.digits import digits_folder  # the catalog names data sets without their libraries
-
-    return digits_folder(cache)
 
 
 KNOWN_DATA = {
-    "digits": KnownData("1797 handwritten digits, 8 by 8 grey, 10 classes (scikit-learn's)", _digits),
+    "digits": KnownData("1797 handwritten digits, 8 by 8 grey, 10 classes (scikit-learn's)"),
+    "synthetic": KnownData(
+        "Patterns of colour under noise, drawn as they are asked for; 10 classes and 2000 training images, or as "
+        "options.synthetic says"
+    ),
+    **{
+        name: KnownData(f"{files.title}, from its files in {files.folder} below the data root")
+        for name, files in STANDARD_FILES.items()
+    },
 }
 
 
-def data_folder(name: str) -> Path:
-    """Return the folder of a known data set, or the path as given. Raises ConfigError for an unknown bare name."""
-    return KNOWN_DATA[name].folder(data_root()) if name in KNOWN_DATA else data_path(name)
+def refuse_missing_files(name: str) -> None:
+    """Raise DataError for a known data set whose files are not on this host."""
+    if files := STANDARD_FILES.get(name):
+        files.refuse_missing(data_root() / files.folder)
 
 
 def data_path(name: str) -> Path:
     """Return the path that is meant by what is no known name, `~` expanded. Raises ConfigError for a bare name."""
+    if name in KNOWN_DATA:
+        raise ConfigError(f"data: {name!r} is a set of labelled images, for the recipe classification; give a folder")
     path = os.path.expanduser(name)  # pathlib's own raises for a user whom it does not know
     if os.sep not in path and path not in (".", ".."):
         raise ConfigError(

@@ -1,26 +1,27 @@
-"""The recipe `classification`: any of torchvision's image classifiers on an image folder."""
+"""The recipe `classification`: any of torchvision's image classifiers, one label for each image."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-import torchvision.models
+from pydantic import Field
 from torch import nn
 from torch.nn import functional
-from torchvision.ops import StochasticDepth
 from torchvision.transforms import v2
 
 from trainer.config import TrainConfig
-from trainer.data.image_folder import ImageDataset, open_image_folder
-from trainer.data.known import data_folder
+from trainer.data.augmentation import Augmentation
+from trainer.data.items import TrainingItems, ValidationItems
+from trainer.data.mixing import Mixing
+from trainer.data.opening import open_labelled
+from trainer.data.standardization import Standardization
+from trainer.data.synthetic import SyntheticOptions
 from trainer.errors import ConfigError
-from trainer.names import nearest
 from trainer.precision import in_float32_or_more
 from trainer.process_group import ProcessGroup
+from trainer.recipes.classifiers import build_classifier, classifier_names
 from trainer.recipes.recipe import Evaluation, Quantity, RecipeOptions, TaskData, options_of
 
-# Mean and deviation of ImageNet's channels, which torchvision's models are tuned for.
-_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _TOP5_CLASSES = 6
 """With five classes or fewer, every answer is among the best five."""
 
@@ -28,12 +29,28 @@ _TOP5_CLASSES = 6
 class ClassificationOptions(RecipeOptions):
     """Options of `classification` alone."""
 
+    label_smoothing: float = Field(default=0, ge=0, lt=1)
+    """Share of each training target that is spread evenly over all classes (Szegedy et al., CVPR 2016)."""
+    mixup: float | None = Field(default=None, gt=0)
+    """Mix each training image and its target with another's, by a share drawn from Beta(x, x) with this x (MixUp, Zhang
+    et al., ICLR 2018)."""
+    cutmix: float | None = Field(default=None, gt=0)
+    """Put a box of another image into each training image, of an area drawn from Beta(x, x) with this x, and mix the
+    targets alike (CutMix, Yun et al., ICCV 2019). With `mixup` as well, each image gets one of the two."""
+    randaugment: int | None = Field(default=None, ge=0, le=30)
+    """Change each training image by `randaugment_ops` operations of this magnitude, of torchvision's 14 (RandAugment,
+    Cubuk et al., 2020; 9 is usual)."""
+    randaugment_ops: int = Field(default=2, ge=1, le=14)
+    """Operations of `randaugment`, one after the other."""
+    synthetic: SyntheticOptions = SyntheticOptions()
+    """How large the data set `synthetic` is: `classes`, `train` and `val` images."""
+
 
 class Classification:
     """One label for each image; cross-entropy; top-1, and top-5 with more than five classes."""
 
     name = "classification"
-    description = "Image classification with torchvision's models on an image folder"
+    description = "Image classification with torchvision's models"
     best_metric = "val/accuracy"
     tie_metric = "val/loss"
     spawnable = True
@@ -43,44 +60,35 @@ class Classification:
     def __init__(self, config: TrainConfig) -> None:
         self.config = config
         self.options = options_of(config, ClassificationOptions)
+        if "synthetic" in config.options and config.data != "synthetic":
+            raise ConfigError(f"options: synthetic is of the data set synthetic, and data is {config.data!r}")
+        self.augmentation = Augmentation.of(config.augment, size=config.image_size)
+        mixing = Mixing(config.image_size, mixup=self.options.mixup, cutmix=self.options.cutmix)
+        self.mixing = None if mixing.changes_nothing else mixing
+        self.standardize = Standardization()
 
     @classmethod
     def models(cls) -> Sequence[str]:
-        names: list[str] = torchvision.models.list_models(module=torchvision.models)
-        return names
+        return classifier_names()
 
-    def build_data(self, group: ProcessGroup) -> TaskData:  # noqa: ARG002
-        config = self.config
-        folder = open_image_folder(data_folder(config.data), val_fraction=config.val_fraction)
-        resize = v2.Resize([config.image_size, config.image_size], antialias=True)
-        normalize = v2.Normalize(_MEAN, _STD)
+    def build_data(self, group: ProcessGroup) -> TaskData:
+        data = open_labelled(self.config, synthetic=self.options.synthetic, group=group)
+        train = TrainingItems(
+            data.train, augmentation=self.augmentation, randaugment=self._randaugment(), mixing=self.mixing
+        )
         return TaskData(
-            train=ImageDataset(folder.train, v2.Compose([resize, *_augmentations(config), normalize])),
-            val=ImageDataset(folder.val, v2.Compose([resize, normalize])),
-            samples=folder.samples,
-            class_names=folder.class_names,
-            warnings=folder.warnings,
+            train=train,
+            val=ValidationItems(data.val),
+            samples=data.samples,
+            class_names=data.class_names,
+            warnings=data.warnings,
+            notes=data.notes,
+            prepare_train=self._prepare_train,
+            prepare_val=self._prepare_val,
         )
 
     def build_model(self, data: TaskData) -> nn.Module:
-        config, known = self.config, self.models()
-        if config.model not in known:
-            raise ConfigError(
-                f"model: {config.model!r} is not one of torchvision's classifiers; {nearest(config.model, known)}"
-            )
-        options = _model_options(config)
-        try:
-            model: nn.Module = torchvision.models.get_model(
-                config.model, weights=None, num_classes=len(data.class_names), **options
-            )
-        except (ValueError, AssertionError) as error:
-            raise ConfigError(
-                f"model: {config.model} cannot be built for image_size {config.image_size}: {error}"
-            ) from error
-        if config.dropout is not None:
-            _set_dropout(model, config)
-        _refuse_image_size(model, config)
-        return model
+        return build_classifier(self.config, classes=len(data.class_names))
 
     def check_model(self, model: nn.Module, data: TaskData) -> None:
         config = self.config
@@ -105,8 +113,14 @@ class Classification:
             )
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
-        images, labels = batch
-        return functional.cross_entropy(model(images), labels)
+        images, labels, *mixed = batch
+        logits: torch.Tensor = model(images)
+        if not mixed:
+            return functional.cross_entropy(logits, labels, label_smoothing=self.options.label_smoothing)
+        partner_labels, weights = mixed
+        own, partners = self._losses(logits, labels), self._losses(logits, partner_labels)
+        mixed_losses: torch.Tensor = own * weights + partners * (1 - weights)
+        return mixed_losses.mean()
 
     def quantities(self, data: TaskData) -> tuple[Quantity, ...]:
         classes = len(data.class_names)
@@ -134,50 +148,30 @@ class Classification:
         rows = zip(data.class_names, correct, samples, strict=True)
         return Evaluation(metrics, {name: {"correct": right, "samples": of_class} for name, right, of_class in rows})
 
+    def _losses(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Return the loss of each sample. With a target that is mixed it is mixed alike, since it is linear in it."""
+        smoothing = self.options.label_smoothing
+        return functional.cross_entropy(logits, labels, label_smoothing=smoothing, reduction="none")
 
-def _augmentations(config: TrainConfig) -> list[nn.Module]:
-    size = config.image_size
-    known = {
-        "random_crop": v2.RandomCrop(size, padding=size // 8, padding_mode="reflect"),
-        "horizontal_flip": v2.RandomHorizontalFlip(),
-    }
-    return [known[name] for name in config.augment]
+    def _randaugment(self) -> nn.Module | None:
+        if self.options.randaugment is None:
+            return None
+        transform: nn.Module = v2.RandAugment(self.options.randaugment_ops, self.options.randaugment)
+        return transform
 
+    def _prepare_train(self, batch: dict[str, Any]) -> tuple[torch.Tensor, ...]:
+        """Return images and labels; with mixing also the partners' labels and the weights of the samples' own."""
+        images = self._changed(batch)
+        if self.mixing is None:
+            return images, batch["label"]
+        images = self.mixing.blend(images, self._changed(batch["partner"]), batch["mix"])
+        return images, batch["label"], batch["partner"]["label"], batch["mix"][:, 0]
 
-def _model_options(config: TrainConfig) -> dict[str, Any]:
-    """What some of torchvision's builders need beside the number of classes."""
-    if config.model in ("googlenet", "inception_v3"):
-        return {"aux_logits": False, "init_weights": True}  # the auxiliary heads would make the output a tuple
-    if config.model.startswith("vit_"):
-        return {"image_size": config.image_size}
-    if config.model == "maxvit_t":
-        return {"input_size": (config.image_size, config.image_size)}
-    return {}
+    def _prepare_val(self, batch: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.standardize(batch["image"]), batch["label"]
 
-
-def _set_dropout(model: nn.Module, config: TrainConfig) -> None:
-    probability = config.dropout or 0.0
-    layers = [layer for layer in model.modules() if isinstance(layer, nn.modules.dropout._DropoutNd)]
-    if not layers and probability:
-        raise ConfigError(f"dropout: {config.model} has no dropout layer; leave dropout out")
-    for layer in layers:
-        layer.p = probability
-    if probability == 0:  # whatever else drops at random is off as well
-        for module in model.modules():
-            if isinstance(module, StochasticDepth):
-                module.p = 0.0
-            elif isinstance(module, nn.MultiheadAttention):
-                module.dropout = 0.0
-
-
-def _refuse_image_size(model: nn.Module, config: TrainConfig) -> None:
-    """Try the shapes through the model without computing anything (the meta device), to fail with a clear message."""
-    state = {name: value.to("meta") for name, value in (*model.named_parameters(), *model.named_buffers())}
-    image = torch.empty((1, 3, config.image_size, config.image_size), device="meta")
-    try:
-        model.eval()
-        torch.func.functional_call(model, state, (image,))
-    except (RuntimeError, ValueError, AssertionError) as error:
-        raise ConfigError(f"image_size: {config.image_size} pixels do not suit {config.model}: {error}") from error
-    finally:
-        model.train()
+    def _changed(self, samples: dict[str, Any]) -> torch.Tensor:
+        images = samples["image"]
+        if not self.augmentation.changes_nothing:
+            images = self.augmentation.apply(images, samples["changes"])
+        return self.standardize(images)
