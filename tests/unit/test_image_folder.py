@@ -1,15 +1,12 @@
-"""Image folders: what is found, what is refused, and what any Pillow image becomes."""
+"""Image folders: what is found, what is refused, and what is left when some files cannot be read."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from trainer.data.digits import digits_folder
-from trainer.data.image_folder import ImageDataset, open_image_folder
-from trainer.data.images import read_image
+from trainer.data.image_folder import open_image_folder
 from trainer.data.known import data_path
 from trainer.errors import ConfigError, DataError
 
@@ -108,65 +105,22 @@ def test_no_image_for_validation_is_an_error_at_the_start(tmp_path: Path) -> Non
         open_image_folder(tmp_path / "split", val_fraction=0.1)
 
 
-@pytest.mark.parametrize(
-    "mode", ["1", "L", "P", "RGB", "RGBA", "LA", "CMYK", "YCbCr", "I;16", "I", "F", "HSV", "LAB", "PA"]
-)
-def test_every_mode_becomes_three_channels_between_0_and_1(mode: str, tmp_path: Path) -> None:
-    path = tmp_path / ("image.tiff" if mode in ("CMYK", "YCbCr", "F", "LAB", "I") else "image.png")
-    image = Image.new(mode, (6, 4), 1 if mode in ("F", "I") else None)
-    if mode in ("HSV", "PA"):
-        image = image.convert("RGBA" if mode == "PA" else "RGB")  # no file format stores these
-    image.save(path)
-    pixels = read_image(path)
-    assert pixels.shape == (3, 4, 6)
-    assert pixels.dtype == torch.float32
-    assert 0 <= pixels.min() <= pixels.max() <= 1
+def test_files_left_out_change_what_the_samples_are_told_by(tmp_path: Path) -> None:
+    folder = open_image_folder(draw_classes(tmp_path, cat=20, dog=10), val_fraction=0.2)
+    left_out = folder.train[3].path
+    kept = folder.without({left_out})
+    assert left_out not in {file.path for file in kept.train}
+    assert kept.samples.startswith("23 train, 6 val, sha256 ")
+    assert kept.samples != folder.samples
+    assert kept.val == folder.val
 
 
-def test_a_palette_with_transparency_is_read_without_a_warning(tmp_path: Path) -> None:
-    image = Image.new("RGB", (6, 4), (255, 0, 0)).convert("P")
-    image.save(tmp_path / "image.png", transparency=bytes([0, 128, 255]))
-    assert read_image(tmp_path / "image.png")[0].max() == 1
-
-
-def test_sixteen_bits_are_scaled_and_not_clipped(tmp_path: Path) -> None:
-    ramp = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
-    Image.fromarray(ramp).save(tmp_path / "ramp.png")
-    pixels = read_image(tmp_path / "ramp.png")
-    assert torch.equal(pixels[0], torch.from_numpy(ramp.astype(np.float32)) / 65535)
-    assert len(set(pixels[0].flatten().tolist())) == 256
-
-
-def test_a_photograph_taken_sideways_is_turned_upright(tmp_path: Path) -> None:
-    image = Image.new("RGB", (6, 4))
-    exif = image.getexif()
-    exif[0x0112] = 6  # orientation: turn by 90 degrees
-    image.save(tmp_path / "image.jpg", exif=exif)
-    assert read_image(tmp_path / "image.jpg").shape == (3, 6, 4)
-
-
-@pytest.mark.parametrize("suffix", [".jpg", ".png", ".tiff", ".webp", ".gif", ".bmp"])
-def test_a_file_cut_at_a_third_is_an_error_that_names_it(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"cut{suffix}"
-    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    Image.fromarray(noise).save(path)
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 3])
-    with pytest.raises(DataError, match=f"cut{suffix}"):
-        read_image(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"no image at all", b"\x89PNG\r\n\x1a\n"], ids=["empty", "text", "header"])
-def test_a_file_that_is_no_image_is_named(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "x.png").write_bytes(content)
-    with pytest.raises(DataError, match=r"x\.png"):
-        read_image(tmp_path / "x.png")
-
-
-def test_a_32_bit_image_without_a_known_range_is_refused_rather_than_guessed(tmp_path: Path) -> None:
-    Image.fromarray(np.full((4, 4), 1_000_000, dtype=np.int32)).save(tmp_path / "deep.tiff")
-    with pytest.raises(DataError, match="1000000"):
-        read_image(tmp_path / "deep.tiff")
+def test_a_class_without_a_readable_image_is_named(tmp_path: Path) -> None:
+    folder = open_image_folder(draw_classes(tmp_path, cat=10, dog=10), val_fraction=0.2)
+    with pytest.raises(DataError, match="class 'dog' has no image that can be read"):
+        folder.without({file.path for file in folder.train if file.label == 1})
+    with pytest.raises(DataError, match="images for validation"):
+        folder.without({file.path for file in folder.val})
 
 
 def test_digits_are_written_once_as_an_image_folder(tmp_path: Path) -> None:
@@ -177,8 +131,8 @@ def test_digits_are_written_once_as_an_image_folder(tmp_path: Path) -> None:
     opened = open_image_folder(folder, val_fraction=0.1)
     assert len(opened.train) + len(opened.val) == 1797
     assert opened.class_names == tuple("0123456789")
-    image, label = ImageDataset(opened.train, lambda pixels: pixels)[0]
-    assert (image.shape, label) == ((3, 8, 8), 0)
+    with Image.open(opened.train[0].path) as image:
+        assert (image.size, opened.train[0].label) == ((8, 8), 0)
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [folder.name]
 
 

@@ -104,7 +104,8 @@ def _has_end(file: BinaryIO, end: bytes | None) -> bool:
 
 def unreadable(path: Path, error: Exception) -> DataError:
     """Say of a file that it cannot be read, and why."""
-    return DataError(f"{path}: not a readable image ({type(error).__name__}: {error})")
+    shown = os.fsencode(path).decode(errors="backslashreplace")  # no JSON takes a name that is not UTF-8
+    return DataError(f"{shown}: not a readable image ({type(error).__name__}: {error})")
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -130,9 +131,7 @@ def _pixels(image: Image.Image, size: int) -> np.ndarray[tuple[int, int, int], n
 
 
 def _rgb(image: Image.Image) -> Image.Image:
-    if image.mode in ("La", "RGBa"):
-        image = image.convert(image.mode.upper())  # colours multiplied by their opacity
-    elif image.mode == "P" and "transparency" in image.info:
+    if image.mode == "P" and "transparency" in image.info:
         image = image.convert("RGBA")  # straight to RGB, Pillow warns and keeps the transparency as a colour
     return image if image.mode == "RGB" else image.convert("RGB")
 
