@@ -16,6 +16,7 @@ from trainer.data.loading import build_loader
 from trainer.data.seeded import SeededSamples
 from trainer.devices import continued_batch, per_rank_batch
 from trainer.errors import ConfigError
+from trainer.freezing import freeze, held_batchnorm
 from trainer.journal import Record
 from trainer.loss_scaling import LossScaling
 from trainer.micro_batches import accumulated_batches, micro_batch
@@ -32,6 +33,7 @@ from trainer.schedules import refuse_endless_warmup
 from trainer.seeds import seed_weights
 from trainer.strategies import hint, refuse_unspawnable
 from trainer.sync_batchnorm import has_batchnorm, synchronize_batchnorm
+from trainer.weights import begin_with
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,11 @@ class Assembly:
         return self.model if self.average is None else self.average.model
 
 
-def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, batch: int | None) -> Assembly:
-    """Build a run's parts, on every rank alike. `batch` is the global batch of the run that is continued, if any.
+def assemble(
+    run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, is_continued: bool, batch: int | None
+) -> Assembly:
+    """Build a run's parts, on every rank alike. `batch` is the global batch of the run that is continued, if any; the
+    weights of one that is are yet to be put into the model.
 
     Raises ConfigError, DeviceError or DataError for what cannot be run.
     """
@@ -73,7 +78,10 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
     refuse_endless_warmup(config)
     refuse_unsupported(config, group.device)
     data = recipe.build_data(group)
-    model = _model(call, recipe, config, data).to(group.device)
+    model = _model(call, recipe, config, data)
+    of_weights = () if is_continued else begin_with(model, config, group)
+    freeze(model, config.freeze)
+    model = model.to(group.device)
     if config.batch == AUTO_BATCH and batch is not None:
         takers = group.world_size * split_among
         among = "devices" if split_among > 1 else "ranks"
@@ -83,7 +91,8 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
         config = config.model_copy(update={"batch": measured})
     batch_taken = micro_batch(config.batch, group.world_size * split_among, parts=run_config.micro_batches)
     share = per_rank_batch(batch_taken, group.world_size)
-    is_normalized = has_batchnorm(model)
+    held = held_batchnorm(model, config.freeze)
+    is_normalized = has_batchnorm(model, besides=held)
     is_synchronized = group.world_size > 1 and wants_sync_bn(recipe, config)
     normalization = Normalization.of(run_config, is_synchronized=is_synchronized) if is_normalized else None
     sampler = GlobalBatchSampler(
@@ -98,7 +107,8 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
     if normalization is not None:
         normalization.refuse_too_few(sampler)
     if is_normalized and is_synchronized:
-        model = synchronize_batchnorm(model, device=group.device, has_idle_ranks=sampler.has_idle_ranks)
+        idle = sampler.has_idle_ranks
+        model = synchronize_batchnorm(model, device=group.device, has_idle_ranks=idle, besides=held)
     options: dict[str, Any] = {
         "num_workers": config.num_workers,
         "prefetch": config.prefetch,
@@ -121,6 +131,7 @@ def assemble(run_dir: RunDir, run_config: RunConfig, group: ProcessGroup, *, bat
         callbacks=call.callbacks,
         warnings=(
             *data.warnings,
+            *of_weights,
             *([text] if (text := hint(run_config)) else []),
             *([text] if (text := in_parts(config.batch, run_config.micro_batches, is_normalized)) else []),
             *(normalization.warnings(sampler) if normalization is not None else []),

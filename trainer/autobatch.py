@@ -16,6 +16,7 @@ from trainer.data.loading import on_device
 from trainer.devices import check_nominal_batch
 from trainer.errors import Cause, DeviceMemoryError
 from trainer.faults import cause_of
+from trainer.freezing import set_training
 from trainer.optimization import build_optimizer, set_learning_rate
 from trainer.precision import autocast
 from trainer.process_group import ProcessGroup
@@ -119,7 +120,7 @@ class Probe:
 
     def step(self, batch: int) -> None:
         """Train once on `batch` samples. Raises torch.OutOfMemoryError."""
-        self.model.train()
+        set_training(self.model, self.config.freeze)
         if batch == 1:
             for layer in self.model.modules():
                 if isinstance(layer, _BatchNorm):  # it cannot normalise by a single value

@@ -21,6 +21,8 @@ SCRIPT = "script"
 """The recipe that runs the user's own program (trainer.script)."""
 AUTO_BATCH = -1
 """The `batch` that asks for the largest one that fits."""
+DEFAULT_WEIGHTS = "default"
+"""The `weights` that are torchvision's, and no path."""
 
 _TRUTH_VALUES = frozenset({"sync_bn", "channels_last", "compile", "cuda_graph", "profile"})
 _OF_SCRIPTS = frozenset({"recipe", "model", "data", "options"})
@@ -75,9 +77,10 @@ class TrainConfig(BaseModel):
     schedule: Literal["constant", "cosine", "linear", "step", "one_cycle"] = "cosine"
     """Learning rate over the steps after the warm-up: `constant`; `cosine` or `linear` from `lr` down to 0 at the last
     step; `step`, times `step_gamma` after every `step_epochs` epochs; `one_cycle`, up to `lr` over the first 30 % of
-    the steps and down to 0 over the rest."""
+    the steps and down to nearly 0 over the rest."""
     warmup_epochs: float = Field(default=0, ge=0)
-    """Epochs over which the learning rate first rises from near 0 to `lr`, a little at each step."""
+    """Epochs over which the learning rate first rises from near 0 to where the schedule begins, a little at each step;
+    that is at `lr`, but for `one_cycle`, which begins at a twenty-fifth of it."""
     step_epochs: int = Field(default=30, ge=1)
     """With schedule `step`, epochs between two drops of the learning rate."""
     step_gamma: float = Field(default=0.1, gt=0, le=1)
@@ -85,13 +88,14 @@ class TrainConfig(BaseModel):
     clip_norm: float | None = Field(default=None, gt=0)
     """Largest norm of all gradients together; a step with a larger one is scaled down to it."""
     patience: int | None = Field(default=None, ge=1)
-    """Stop early after this many epochs in a row in which the recipe's best metric was not bettered."""
+    """End early after this many epochs in a row in which the recipe's best metric was not bettered; an equal one does
+    not count as better, whatever its loss."""
     weights: Name | None = None
     """Weights to begin with: `default` for torchvision's pretrained ones (downloaded once to the host's cache), or the
     path of a file of weights or of a checkpoint; what has another shape there, such as the last layer, stays fresh."""
     freeze: tuple[Name, ...] = ()
-    """Parts of the model that are not trained, by the name of their module or parameter (`layer1`, `features.0`); their
-    BatchNorm statistics stay as they are."""
+    """Parts of the model that are not trained, by the name of their module or parameter (`layer1`, `features.0`); the
+    statistics of BatchNorm in such a module stay as they are."""
     ema: float | None = Field(default=None, gt=0, lt=1)
     """Decay of an exponential moving average of the weights, such as 0.999, taken after each optimizer step; validation
     and the checkpoint's `model` are then the average's. In update n it is (1 + n) / (10 + n) where that is less."""

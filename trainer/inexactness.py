@@ -8,6 +8,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torchvision.ops import StochasticDepth
 
 from trainer.config import TrainConfig
+from trainer.freezing import held_batchnorm
 from trainer.recipes.recipe import Recipe, wants_sync_bn
 
 
@@ -24,7 +25,8 @@ def inexactness(
 
 
 def _batchnorm(config: TrainConfig, recipe: Recipe, model: nn.Module) -> tuple[str, ...]:
-    layers = [name for name, layer in model.named_modules() if isinstance(layer, _BatchNorm)]
+    held = held_batchnorm(model, config.freeze)
+    layers = [name for name, layer in model.named_modules() if isinstance(layer, _BatchNorm) and name not in held]
     if not layers:
         return ()
     if config.strategy == "dp":

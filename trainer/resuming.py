@@ -59,10 +59,13 @@ class Resume:
         theirs = {name: option.default for name, option in options if not option.is_required()} | checkpoint.config
         for name in ("recipe", "model", "optimizer", "batch", "nbs", "seed", "ema"):
             self._refuse(name, theirs.get(name), ours[name])
+        # The optimizer's state is that of what was trained.
+        begun = "; to train other parts from here on, begin a run with it as its weights"
+        self._refuse("freeze", sorted(theirs["freeze"]), sorted(ours["freeze"]), because=begun)
         if (checkpoint.class_names, checkpoint.samples) != (data.class_names, data.samples):
             # What the user set comes first: it says more than a count, and a count more than a digest.
             for name in ("val_fraction", "data"):
-                self._refuse(name, theirs.get(name), ours[name], because="which has other samples")
+                self._refuse(name, theirs.get(name), ours[name], because=", which has other samples")
             self._refuse("classes", _listed(checkpoint.class_names), _listed(data.class_names))
             self._refuse("samples", checkpoint.samples, data.samples)
         self._refuse("steps per epoch", checkpoint.steps_per_epoch, steps_per_epoch)
@@ -82,8 +85,7 @@ class Resume:
     def _refuse(self, name: str, theirs: Any, ours: Any, *, because: str = "") -> None:
         if theirs != ours:
             raise CheckpointError(
-                f"{self.path}: made with {name}={theirs!r}, and this run has {name}={ours!r}"
-                f"{because and ', ' + because}"
+                f"{self.path}: made with {name}={theirs!r}, and this run has {name}={ours!r}{because}"
             )
 
 

@@ -1,5 +1,6 @@
 """Synchronised BatchNorm: layers that normalise over the batches of all ranks as one process does over their union."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,22 +15,26 @@ from torch.nn.modules.lazy import LazyModuleMixin
 from trainer.errors import ConfigError
 
 
-def has_batchnorm(model: nn.Module) -> bool:
-    """Whether any layer of the model normalises by the batch that it sees."""
-    return any(isinstance(layer, _BatchNorm) for layer in model.modules())
+def has_batchnorm(model: nn.Module, *, besides: Collection[str] = ()) -> bool:
+    """Whether any layer of the model, but for those named, normalises by the batch that it sees."""
+    return any(isinstance(layer, _BatchNorm) and name not in besides for name, layer in model.named_modules())
 
 
-def synchronize_batchnorm(model: nn.Module, *, device: torch.device, has_idle_ranks: bool) -> nn.Module:
+def synchronize_batchnorm(
+    model: nn.Module, *, device: torch.device, has_idle_ranks: bool, besides: Collection[str] = ()
+) -> nn.Module:
     """Let every BatchNorm layer normalise over all ranks' batches; names, parameters, buffers and state_dict keys stay.
 
     On CUDA that is torch's own SyncBatchNorm, unless `has_idle_ranks`: an epoch's last batch leaves some rank without a
     sample of its own, and the one that such a rank repeats would count in torch's statistics. There, and on the CPU,
     which torch's refuses, it is ours. A subclass of BatchNorm is converted where its forward is BatchNorm's own.
-    LayerNorm, InstanceNorm and all that is no BatchNorm stay as they are.
+    LayerNorm, InstanceNorm and all that is no BatchNorm stay as they are, and so does what is named in `besides`, in
+    effect: layers that are never in training mode, in which torch's would not wait for the other ranks either.
 
     Returns the model to use from here on. Raises ConfigError where a layer cannot be converted, naming it.
     """
-    layers = {name: layer for name, layer in model.named_modules() if isinstance(layer, _BatchNorm)}
+    named = model.named_modules()
+    layers = {name: layer for name, layer in named if isinstance(layer, _BatchNorm) and name not in besides}
     for name, layer in layers.items():
         _refuse_unknown(name, layer)
     if device.type == "cuda" and not has_idle_ranks:

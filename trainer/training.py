@@ -13,6 +13,7 @@ from trainer.checkpoints import Checkpoint, CheckpointFolder, non_finite
 from trainer.environment import RankEnvironment
 from trainer.errors import RunInterruptedError
 from trainer.evaluation import evaluate
+from trainer.freezing import set_training
 from trainer.journal import Completed, EpochEnd, Log, Metrics, Started
 from trainer.loss_watch import LossWatch
 from trainer.optimization import set_learning_rate
@@ -64,7 +65,8 @@ class Training:
         # Rank 0 says what to continue from before it writes a word: the others might read its new records.
         path = group.share("resume", resume_path(run_dir, run_config) if group.rank == 0 else "")
         self.resume = Resume.read(Path(path), group.environment) if path else None
-        self.parts = assemble(run_dir, run_config, group, batch=self.resume.batch if self.resume else None)
+        batch = self.resume.batch if self.resume else None
+        self.parts = assemble(run_dir, run_config, group, is_continued=self.resume is not None, batch=batch)
         self.config = self.parts.config
         self.journal = observed(open_journal(run_dir, rank=group.rank), self.parts.callbacks)
         never_finite = non_finite(self.parts.model)  # as it was built: an attention mask, not a weight
@@ -156,7 +158,7 @@ class Training:
 
     def _train_epoch(self) -> None:
         self.parts.sampler.start_at(self.epoch, self.step_in_epoch)
-        self.parts.model.train()
+        set_training(self.parts.model, self.config.freeze)
         self.meter = Throughput()
         batches = iter(self.parts.loader)
         while self.step_in_epoch < self.steps_per_epoch and not self.is_cut_short():
