@@ -23,6 +23,8 @@ from worker.clock import clock
 
 BATCH = 500
 """Records in one transaction: enough to catch up fast, few enough to keep a transaction short."""
+CLASSES = 100
+"""With more, each class's figures stay in the journal: an event is there to be read, and epochs are many."""
 PIECE_BYTES = 64 * 1024
 AWAY = (OperationalError, InterfaceError, InternalError)
 """What a database that is down, slow or ended our transaction raises; other errors are about what was written."""
@@ -149,8 +151,7 @@ def store_records(session: Session, placement: Placement, records: Sequence[Reco
             case Log():
                 attempts.note(session, placement, "log", {"level": record.level, "message": record.message})
             case EpochEnd():
-                detail = record.model_dump(mode="json", include={"epoch", "step", "seconds", "values", "nonfinite"})
-                attempts.note(session, placement, "epoch", detail)
+                attempts.note(session, placement, "epoch", _epoch_detail(record))
                 progress |= {"step": record.step, "epoch": record.epoch}
             case Completed():
                 progress |= {"step": record.step, "epoch": record.epoch}
@@ -167,6 +168,14 @@ def _points(record: Metrics) -> list[reports.MetricPoint]:
         reports.MetricPoint(name, record.step, record.epoch, record.time, value, record.nonfinite.get(name))
         for name, value in record.values.items()
     ]
+
+
+def _epoch_detail(record: EpochEnd) -> dict[str, Any]:
+    detail = record.model_dump(mode="json", include={"epoch", "step", "seconds", "values", "nonfinite", "by_class"})
+    if (classes := len(record.by_class)) > CLASSES:
+        detail["by_class"] = {}
+        detail["note"] = f"figures of {classes} classes are only in the run directory's journal"
+    return detail
 
 
 def _checkpoint(record: CheckpointSaved, placement: Placement) -> reports.CheckpointFile:

@@ -14,7 +14,7 @@ from jobs.tables import Checkpoint, LogChunk, Metric, Placement
 from tests.integration.store.conftest import Service
 from trainer.journal import CheckpointSaved, Completed, EpochEnd, JournalWriter, Log, Metrics, Started
 from trainer.run_dir import RunDir
-from worker.shipping import Shipper
+from worker.shipping import CLASSES, Shipper
 
 AT = datetime(2024, 5, 1, 12, 30, tzinfo=UTC)
 
@@ -251,6 +251,7 @@ def test_a_run_directory_is_in_the_database_once_however_often_it_is_shipped(ser
         "batch": 64,
         "batch_per_rank": 32,
         "accumulate": 4,
+        "micro_batches": 1,
         "epochs": 1,
         "steps_per_epoch": 2,
         "total_steps": 2,
@@ -262,6 +263,27 @@ def test_a_run_directory_is_in_the_database_once_however_often_it_is_shipped(ser
     assert series(service, job.id) == [("loss", 1, 0.5), ("loss", 2, None)]
     assert [chunk.text for chunk in logs(service, job.id)] == ["hello\n", "no newline"]
     assert [event.kind for event in service.events(job.id)] == ["submitted", "state", "state", "log", "epoch"]
+
+
+def test_an_epoch_tells_each_class_s_figures_unless_there_are_too_many_to_read(
+    service: Service, tmp_path: Path
+) -> None:
+    placement = service.claim(service.launch("0"))
+    placement.run_dir = str(tmp_path)
+    journal = JournalWriter(RunDir(tmp_path).journal)
+    journal.append(Started, world_size=1, devices=("cuda:0",))
+    for epoch, classes in enumerate((CLASSES, CLASSES + 1), start=1):
+        by_class = {f"class {number}": {"correct": 1.0, "samples": 2.0} for number in range(classes)}
+        journal.append(EpochEnd, epoch=epoch, step=epoch, seconds=1.5, values={}, by_class=by_class)
+    journal.close()
+
+    Shipper(service.database, placement).ship(final=True)
+
+    few, many = (event.detail for event in service.events(placement.job_id) if event.kind == "epoch")
+    assert len(few["by_class"]) == CLASSES
+    assert few["by_class"]["class 7"] == {"correct": 1.0, "samples": 2.0}
+    assert many["by_class"] == {}
+    assert many["note"] == f"figures of {CLASSES + 1} classes are only in the run directory's journal"
 
 
 def write_run(run_dir: RunDir) -> None:
