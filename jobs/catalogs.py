@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from jobs.errors import InvalidSpecError
 from jobs.recipe_options import check_options, refuse_invalid_schema
 from jobs.spec import JobSpec
+from trainer.config import SCRIPT
 
 
 class _Published(BaseModel):
@@ -55,6 +56,8 @@ def check(spec: JobSpec, catalogs: Sequence[Catalog]) -> None:
     train = spec.train
     recipes = [recipe for catalog in catalogs for recipe in catalog.recipes]
     _require("train.recipe", train.recipe, {recipe.name for recipe in recipes})
+    if train.recipe == SCRIPT:
+        return  # what a program trains, and on what, is its own
     models = {model for recipe in recipes if recipe.name == train.recipe for model in recipe.models}
     _require("train.model", train.model, models)
     if "/" not in train.data:

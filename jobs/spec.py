@@ -1,14 +1,16 @@
 """What a user asks for: the frozen job spec, and the devices it requests."""
 
 from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from trainer.config import TrainConfig
+from trainer.config import SCRIPT, TrainConfig
 from trainer.devices import MOST_PROCESSES, check_batch, check_strategy, parse_device, rank_count, rank_devices
 from trainer.errors import ConfigError, DeviceError
+from trainer.script.options import ScriptOptions, script_options
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
 """Text that every database can store: not empty, no NUL."""
@@ -72,7 +74,7 @@ class JobSpec(_Frozen):
     train: TrainConfig
     """The training itself, independent of the devices."""
     name: Text | None = None
-    """A name for people; need not be unique. Without one, the model's name."""
+    """A name for people; need not be unique. Without one, the name of the model, or of the script's file or module."""
     priority: int = Field(default=50, ge=0, le=100)
     """Higher starts first; equal ones in order of submission."""
     labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=64)
@@ -84,6 +86,9 @@ class JobSpec(_Frozen):
     @field_validator("train")
     @classmethod
     def _suits_the_devices(cls, train: TrainConfig, info: Any) -> TrainConfig:
+        if train.recipe == SCRIPT:
+            _check("train.*", lambda: _check_program(script_options(train)))
+            return train  # what it does with a batch is its own
         if "device" in info.data and "nproc_per_node" in info.data:
             devices = _devices(info.data["device"], info.data["nproc_per_node"])
             if devices is not None:
@@ -101,6 +106,14 @@ class JobSpec(_Frozen):
 
         _check("nproc_per_node", check)
         return self
+
+    @property
+    def shown_name(self) -> str:
+        """Its name, or one that says what it runs."""
+        if self.name is not None or self.train.recipe != SCRIPT:
+            return self.name or self.train.model
+        options = script_options(self.train)
+        return (options.module or PurePosixPath(options.script or "").name)[:255]
 
     @property
     def device_count(self) -> int:
@@ -154,12 +167,20 @@ def _devices(device: str | DeviceCount, nproc_per_node: int | None) -> tuple[str
         return None
 
 
+def _check_program(options: ScriptOptions) -> None:
+    """Raise ConfigError for a path that means something only in the submitter's own working folder."""
+    for name, path in (("script", options.script), ("cwd", options.cwd)):
+        if path is not None and not PurePosixPath(path).is_absolute():
+            raise ConfigError(f"options.{name}: {path!r} has to be an absolute path, on the host that trains")
+
+
 def _check(field: str, check: Callable[[], object]) -> None:
     """Turn the ConfigError of a check into an error of that field; `*` is the one that it names."""
     try:
         check()
     except ConfigError as error:
-        field = field.replace("*", str(error).partition(":")[0])
+        named, _, rest = str(error).partition(": ")
+        field = field.replace("*", named)
         kind = field.rpartition(".")[2]
-        reason = str(error).removeprefix(f"{kind}: ")
+        reason = rest if field.endswith(named) else str(error)
         raise PydanticCustomError(kind, "{reason}", {"reason": reason, "field": field}) from error

@@ -1,11 +1,20 @@
-"""What users import: `from rankzero import Client`."""
+"""What users import: `from rankzero import Client`, and `rankzero.report(…)` in a program of their own."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rankzero import wandb as wandb
     from rankzero.client import Client as Client
+    from rankzero.reporting import checkpoint as checkpoint
+    from rankzero.reporting import report as report
+    from rankzero.reporting import resume_path as resume_path
 
-_HOMES = {"Client": "rankzero.client"}
+_HOMES = {
+    "Client": "rankzero.client",
+    "checkpoint": "rankzero.reporting",
+    "report": "rankzero.reporting",
+    "resume_path": "rankzero.reporting",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -14,4 +23,6 @@ def __getattr__(name: str) -> Any:
 
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name == "wandb":
+        return import_module("rankzero.wandb")
     raise AttributeError(f"module 'rankzero' has no attribute {name!r}")

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trainer.config import SCRIPT
 from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import error_of
-from trainer.errors import Cause, CheckpointError
+from trainer.errors import Cause, CheckpointError, ConfigError
 from trainer.journal import EpochEnd, Record, read_records
 from trainer.local_run import new_run_dir, run_in
 from trainer.preflight import check_inputs
@@ -89,6 +90,11 @@ def train(
         from trainer.caller import refuse_call_inside_run
 
         refuse_call_inside_run("train()")
+    if options.get("recipe") == SCRIPT:
+        raise ConfigError(
+            "recipe: train() trains a model, and script runs a program; write a train.yaml for it and start that by "
+            "`python -m trainer train.yaml`"
+        )
     call = None
     if not isinstance(model, str) or callbacks not in ((), []):
         from trainer.caller import call_of  # imports torch
@@ -142,8 +148,9 @@ def _train_in_ranks(file: TrainFile, *, output: Path | None, call: "Call | None"
 
 def _result(run_dir: RunDir, own_model: "nn.Module | None") -> TrainResult:
     completed = run_dir.completed()
-    saved = run_dir.checkpoint_at(completed.best_checkpoint) if completed is not None else None
-    best = run_dir.path / completed.best_checkpoint if completed is not None else None
+    named = completed.best_checkpoint if completed is not None else None
+    saved = run_dir.checkpoint_at(named) if named is not None else None
+    best = run_dir.path / named if named is not None else None
     if own_model is not None and best is not None:
         from trainer.checkpoints import load_checkpoint, restore_weights
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from trainer.config import TrainConfig
+from trainer.config import SCRIPT, TrainConfig
 from trainer.data.known import KNOWN_DATA
 from trainer.errors import ConfigError
+from trainer.script.options import ScriptOptions
 
 
 class _Frozen(BaseModel):
@@ -41,6 +42,14 @@ class Catalog(_Frozen):
     """JSON schema of TrainConfig, with each option's description."""
 
 
+_SCRIPT = CatalogRecipe(
+    name=SCRIPT,
+    description="a program of your own, run on the devices as torchrun would run it",
+    models=(),
+    options_schema=ScriptOptions.model_json_schema(),
+)
+
+
 def build_catalog(*, tell: Callable[[str], None]) -> Catalog:
     """Ask every recipe what it knows; imports torch and torchvision.
 
@@ -58,7 +67,7 @@ def build_catalog(*, tell: Callable[[str], None]) -> Catalog:
         except ConfigError as error:
             tell(str(error))
     return Catalog(
-        recipes=tuple(recipes),
+        recipes=(*recipes, _SCRIPT),
         data=tuple(CatalogData(name=name, description=data.description) for name, data in KNOWN_DATA.items()),
         train_schema=TrainConfig.model_json_schema(),
     )

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from trainer.config import SCRIPT
 from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, TrainingError, os_error_cause
@@ -22,6 +23,7 @@ from trainer.outcome import Outcome
 from trainer.parity_command import run_parity
 from trainer.preflight import best_of, check_inputs
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
+from trainer.script.options import script_options
 from trainer.terminal import say
 from trainer.train_file import LAUNCH_FIELDS, TrainFile
 
@@ -88,6 +90,11 @@ def _run_directory(run_dir: RunDir) -> int:
 def _run_file(path: Path, options: argparse.Namespace) -> int:
     file = TrainFile.read(path, **{name: getattr(options, name) for name in ("device", *LAUNCH_FIELDS)})
     if is_rank(os.environ):
+        if file.train.recipe == SCRIPT:
+            raise ConfigError(
+                "recipe: torchrun has started this, and can start the script itself: `torchrun … "
+                f"{script_options(file.train).program}`; `python -m trainer {path}` runs it without torchrun"
+            )
         from trainer.torchrun import run_as_rank  # imports torch
 
         run_as_rank(file, RankEnvironment.read(os.environ), output=options.output)

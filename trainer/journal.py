@@ -1,10 +1,12 @@
 """The journal: rank 0's append-only events, one JSON object a line, their writer and their readers."""
 
 import errno
+import fcntl
 import math
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal, TypeVar
@@ -16,6 +18,8 @@ from trainer.errors import JournalError
 _PORTION = 500
 """Records held at a time by who reads all of a journal."""
 _BLOCK_BYTES = 64 * 1024
+_COMPLETED = b'"kind":"completed"'
+"""In the line of a completion record, and of no other: inside a text of another, the quotes would be escaped."""
 
 
 class _Record(BaseModel):
@@ -72,7 +76,7 @@ class CheckpointSaved(_Record):
     epoch: int = Field(ge=0)
     """Epochs completed at this point."""
     path: str
-    """Relative to the run directory."""
+    """Relative to the run directory; absolute where a script has saved it elsewhere."""
     sha256: str
     size_bytes: int
     best: bool
@@ -113,8 +117,8 @@ class Completed(_Record):
     epoch: int
     values: dict[str, float | None]
     """Final validation values."""
-    best_checkpoint: str
-    """Relative to the run directory."""
+    best_checkpoint: str | None
+    """As its own record names it; null for a script that has told of none."""
 
 
 Record = Annotated[
@@ -126,38 +130,73 @@ Kind = TypeVar("Kind", bound=_Record)
 
 
 class JournalWriter:
-    """Appends records to a journal; one writer at a time, rank 0 of the placement.
+    """Appends records to a journal, of which there is one for each run: that of the placement with rank 0.
 
-    Opening an existing journal continues it: a torn last line (a power cut in the middle of a write) is cut off. Raises
+    Several may write at once, in threads and processes of rank 0: the training, and what the user's code in it reports.
+    Each append holds a lock on the file and continues where the others have got to. Opening an existing journal
+    continues it: a torn last line (a power cut in the middle of a write, a writer that was killed) is cut off. Raises
     JournalError where a line of it is damaged.
     """
 
     def __init__(self, path: Path) -> None:
-        self._seq = end = 0
-        for portion, after in _portions(path):
-            self._seq, end = self._seq + len(portion), after
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        os.ftruncate(self._file, end)
+        self._path = path
+        self._seq = self._end = 0
+        self._open()
+        with self._locked():
+            for portion, after in _portions(path):
+                self._seq, self._end = self._seq + len(portion), after
+            os.ftruncate(self._file, self._end)
 
     def append(self, kind: type[Kind], *, durable: bool = False, **fields: Any) -> Kind:
         """Append one record and return it; `durable` waits until it is on disk.
 
-        Raises OSError where it cannot be written whole.
+        Raises OSError where it cannot be written whole, and JournalError where the run is complete.
         """
-        record = kind(seq=self._seq, time=datetime.now(UTC), **fields)
-        line = record.model_dump_json().encode() + b"\n"
-        before = os.fstat(self._file).st_size
-        written = os.write(self._file, line)
-        if written != len(line):  # a full disk can take a part: the journal must not keep half a line before the next
-            os.ftruncate(self._file, before)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "journal.jsonl")
+        if os.getpid() != self._pid:  # forked: a lock that parent and child share keeps neither from writing
+            self._open()
+        with self._locked():
+            self._catch_up()
+            record = kind(seq=self._seq, time=datetime.now(UTC), **fields)
+            line = record.model_dump_json().encode() + b"\n"
+            written = os.write(self._file, line)
+            if written != len(line):  # a full disk can take a part: the journal must not keep half a line
+                os.ftruncate(self._file, self._end)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "journal.jsonl")
+            self._seq, self._end = self._seq + 1, self._end + written
         if durable:
             os.fsync(self._file)
-        self._seq += 1
         return record
 
     def close(self) -> None:
         os.close(self._file)
+
+    def _open(self) -> None:
+        self._pid = os.getpid()
+        # Reentrant: a signal handler may report in the middle of a report.
+        self._in_this_process = threading.RLock()
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._in_this_process:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _catch_up(self) -> None:
+        """Go to the end of what others have appended, less a line that one of them was killed in."""
+        added = os.fstat(self._file).st_size - self._end
+        if added <= 0:
+            return
+        whole, newline, torn = os.pread(self._file, added, self._end).rpartition(b"\n")
+        if torn:
+            os.ftruncate(self._file, self._end + len(whole) + len(newline))
+        self._seq += whole.count(b"\n") + len(newline)
+        self._end += len(whole) + len(newline)
+        if _COMPLETED in whole.rpartition(b"\n")[2]:
+            raise JournalError(f"{self._path}: the run is complete, and its journal takes no more records")
 
 
 def read_journal(path: Path, offset: int = 0, *, limit: int | None = None) -> tuple[list[Record], int]:

@@ -12,6 +12,7 @@ from types import FrameType
 
 from pydantic import ValidationError
 
+from trainer.config import SCRIPT
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment, machine_defaults
 from trainer.error_report import ErrorReport
 from trainer.errors import ConfigError, os_error_cause
@@ -24,6 +25,7 @@ from trainer.rank_process import RankProcess, StartMethod, fresh_interpreter
 from trainer.relaunch import commit, last_seq, smaller_parts
 from trainer.rendezvous import is_on_loopback, open_rendezvous
 from trainer.run_dir import RUN_DIR_VARIABLE, RunConfig, RunDir
+from trainer.script.surroundings import surroundings
 from trainer.validation import describe
 
 POLL_S = 0.05
@@ -133,6 +135,7 @@ class _Launch:
     def _start_all(self, start: StartMethod) -> None:
         config, count = self.config, self.config.local_world_size
         defaults = machine_defaults(os.environ, local_world_size=count, on_loopback=is_on_loopback(config))
+        defaults |= surroundings(self.run_dir, config, os.environ | defaults)
         with open_rendezvous(config) as rendezvous:
             for local_rank in range(count):
                 rank = RankEnvironment(
@@ -161,6 +164,9 @@ class _Launch:
             if len(self.stop.signals) > told:
                 told = len(self.stop.signals)
                 deadline = min(deadline, now + self.grace_s) if told == 1 else now
+                if self._is_script():
+                    with suppress(OSError):  # on a full disk: a program that saves and leaves then counts as complete
+                        self.run_dir.stopping.touch()
                 self._terminate()
             if self._failed():
                 # A rank that is gone takes part in no common step, whether or not we asked for one.
@@ -179,7 +185,12 @@ class _Launch:
                 self.ended[rank] = RankEnd(status, seen=datetime.now(UTC), phase=reached.phase if reached else None)
 
     def _failed(self) -> bool:
+        if self._is_script() and self.stop.signals:
+            return False  # each rank of a program answers a signal in its own way, and one may save when others died
         return any(end.is_failure for end in self.ended.values())
+
+    def _is_script(self) -> bool:
+        return self.config.train.recipe == SCRIPT
 
     def _terminate(self) -> None:
         for rank, process in enumerate(self.ranks):
@@ -226,6 +237,7 @@ def _exclusive(run_dir: RunDir) -> Iterator[None]:
 
 def _forget_end(run_dir: RunDir, ranks: int) -> None:
     """Remove what an earlier, interrupted run in this directory said about its end."""
-    for path in (run_dir.error, *map(run_dir.rank_error, range(ranks)), *map(run_dir.progress, range(ranks))):
+    ends = (run_dir.error, run_dir.stopping)
+    for path in (*ends, *map(run_dir.rank_error, range(ranks)), *map(run_dir.progress, range(ranks))):
         with suppress(FileNotFoundError):
             path.unlink()

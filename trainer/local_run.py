@@ -61,6 +61,8 @@ def run_in(run_dir: RunDir) -> Outcome:
 
 def completion(run_dir: RunDir, completed: Completed) -> str:
     """Say how a run has ended: the last metrics, and the best checkpoint with its own."""
+    if completed.best_checkpoint is None:
+        return f"completed: {_shown(completed.values)}".rstrip(": ")
     best = run_dir.checkpoint_at(completed.best_checkpoint)
     of_best = f" (step {best.step}: {_shown(best.values)})" if best is not None and best.values else ""
     return f"completed: {_shown(completed.values)}; best checkpoint {run_dir.path / completed.best_checkpoint}{of_best}"

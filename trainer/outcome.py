@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from trainer.config import SCRIPT
 from trainer.error_report import ErrorReport, signal_name
 from trainer.errors import Cause, os_error_cause
 from trainer.journal import Completed
@@ -75,7 +76,7 @@ def conclude(
     if config.node_rank > 0 and _passed_the_last_barrier(run_dir, config):
         return Outcome(has_done_its_part=True)
     error = _first_failure(run_dir, config, ended)
-    if stopped_by is not None and (error is None or error.cause in (Cause.COMMUNICATION, Cause.KILLED_BY_SIGNAL)):
+    if stopped_by is not None and (error is None or _follows_a_stop(error, config)):
         error = _interruption(run_dir, config, f"stopped by {stopped_by.name}")
     elif (error is None or error.cause is Cause.COMMUNICATION) and any(end.was_stopped for end in ended.values()):
         error = _interruption(run_dir, config, "a rank was asked to stop")
@@ -139,6 +140,11 @@ def _report(run_dir: RunDir, config: RunConfig, local_rank: int, end: RankEnd | 
 def _early_end(rank: int, end: RankEnd, why: str) -> ErrorReport:
     message = f"rank {rank} ended (exit status {end.status}) before the run was complete: {why}"
     return ErrorReport(cause=Cause.EXCEPTION, message=message, time=end.seen, rank=rank, exit_code=end.status)
+
+
+def _follows_a_stop(error: ErrorReport, config: RunConfig) -> bool:
+    """Whether that is how ranks end that were asked to: a script's end in whatever way its author has chosen."""
+    return config.train.recipe == SCRIPT or error.cause in (Cause.COMMUNICATION, Cause.KILLED_BY_SIGNAL)
 
 
 def _is_ours(error: ErrorReport) -> bool:

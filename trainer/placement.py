@@ -1,15 +1,29 @@
 """Whether a placement can run what it is given: nodes, strategy and batch against its devices. Never imports torch."""
 
+from trainer.config import SCRIPT
 from trainer.devices import check_batch, check_strategy
 from trainer.errors import ConfigError
 from trainer.run_dir import RunConfig
+from trainer.script.options import script_options
 
 
 def check_placement(config: RunConfig) -> None:
     """Raise ConfigError, naming the field and the way out, for what no launcher can run."""
     _check_nodes(config)
+    if config.train.recipe == SCRIPT:
+        _check_script(config)
+        return
     check_strategy(config.train.strategy, config.devices, nnodes=config.nnodes)
     check_batch(config.train, config.devices, nnodes=config.nnodes)
+
+
+def _check_script(config: RunConfig) -> None:
+    script_options(config.train)
+    if config.nnodes > 1:
+        raise ConfigError(
+            f"nnodes: recipe script runs on one node, and nnodes is {config.nnodes}; for several, start the program "
+            "itself on each with torchrun"
+        )
 
 
 def _check_nodes(config: RunConfig) -> None:

@@ -1,5 +1,6 @@
 """One rank of a run, as a process: `python -m trainer.rank`, started by trainer.launch."""
 
+import atexit
 import os
 import signal
 import sys
@@ -13,19 +14,48 @@ from trainer.parent_death import die_with_parent
 
 if TYPE_CHECKING:
     from trainer.environment import RankEnvironment
+    from trainer.error_report import ErrorReport
     from trainer.faults import SignalHandler
-    from trainer.run_dir import RunDir
+    from trainer.run_dir import RunConfig, RunDir
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the rank that the environment describes, and end this process with the status that says how it went."""
     die_with_parent()  # before all else: the imports take seconds, and the launcher may be killed meanwhile
+    at_exit = _last_words()
     from trainer.environment import RankEnvironment
     from trainer.run_dir import RUN_DIR_VARIABLE, RunDir
 
     environment = RankEnvironment.read(os.environ)
     run_dir = RunDir(Path(os.environ[RUN_DIR_VARIABLE]))
-    end_with(lambda: _train(run_dir, environment), lambda error: report(error, run_dir, environment))
+
+    def tell(error: BaseException) -> int:
+        return report(error, run_dir, environment)
+
+    script = _script_config(run_dir)
+    if script is not None:
+        from trainer.script.rank import run_script
+
+        run_script(run_dir, script, environment, tell=tell, at_exit=at_exit)
+    else:
+        end_with(lambda: _train(run_dir, environment), tell)
+
+
+def _last_words() -> list[Callable[[], None]]:
+    """Return a list of what is called when Python ends, after all that is registered for that from here on."""
+    functions: list[Callable[[], None]] = []
+    atexit.register(lambda: [function() for function in functions])
+    return functions
+
+
+def _script_config(run_dir: "RunDir") -> "RunConfig | None":
+    """Return the configuration where it is a script that runs; one that cannot be read is told of elsewhere."""
+    from trainer.config import SCRIPT
+
+    with suppress(OSError, ValueError):
+        config = run_dir.read_config()
+        return config if config.train.recipe == SCRIPT else None
+    return None
 
 
 def end_with(body: Callable[[], None], tell: Callable[[BaseException], int]) -> NoReturn:
@@ -78,13 +108,12 @@ def _report(
     loader_check: "SignalHandler" = None,
 ) -> int:
     from trainer.errors import Cause, RunInterruptedError, os_error_cause
-    from trainer.faults import report_of
     from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED
 
     if isinstance(error, RunInterruptedError) or _is_signal(error):
         _tell_stop(run_dir, environment.local_rank)
         return EXIT_INTERRUPTED
-    report = report_of(error, rank=environment.rank, loader_check=loader_check)
+    report = _described(error, environment.rank, loader_check)
     status = EXIT_FAILED
     try:
         report.write(run_dir.rank_error(environment.local_rank))
@@ -93,6 +122,24 @@ def _report(
             status = EXIT_DISK_FULL  # the launcher has no more than this to tell the cause by
         _print_exception(unwritten)
     return status
+
+
+def _described(error: BaseException, rank: int, loader_check: "SignalHandler") -> "ErrorReport":
+    if "torch" in sys.modules:
+        from trainer.faults import report_of
+
+        return report_of(error, rank=rank, loader_check=loader_check)
+    # Nothing of torch's can have been raised, and to load it takes seconds, or fails as it has before.
+    from trainer.error_report import ErrorReport
+    from trainer.errors import Cause, TrainingError, os_error_cause
+
+    cause = Cause.OUT_OF_MEMORY if isinstance(error, MemoryError) else Cause.EXCEPTION
+    if isinstance(error, TrainingError):
+        cause = error.cause
+    elif isinstance(error, OSError):
+        cause = os_error_cause(error)
+    text = "".join(traceback.format_exception(error))
+    return ErrorReport.of(error, cause=cause, rank=rank, traceback=text)
 
 
 def _is_signal(error: BaseException) -> bool:

@@ -7,6 +7,7 @@ ranks/N.log          standard output and error of local rank N
 ranks/N.error.json   what local rank N itself knew of its failure   (ErrorReport)
 ranks/N.progress     how far local rank N is                        (Progress)
 checkpoints/         the checkpoint files that the journal names
+stopping             there once the launcher has told a script's ranks to stop
 call.pkl             objects of the script that called train()      (trainer.caller)
 """
 
@@ -26,6 +27,8 @@ RUN_DIR_VARIABLE = "RANKZERO_RUN_DIR"
 """Environment variable that every process of a run carries: how its processes are found and proven dead."""
 GRACE_VARIABLE = "RANKZERO_TRAINER_GRACE_S"
 """Environment variable of the launcher: seconds that the ranks get to stop at a common step and save."""
+RESUME_VARIABLE = "RANKZERO_RESUME_FROM"
+"""Environment variable of a script: the checkpoint that its earlier attempt reached; empty where there is none."""
 EXIT_FAILED = 1
 """Exit status of a run that failed; error.json says why."""
 EXIT_USAGE = 2
@@ -126,6 +129,14 @@ class RunDir:
 
     def log(self, local_rank: int) -> Path:
         return self.ranks / f"{local_rank}.log"
+
+    @property
+    def stopping(self) -> Path:
+        return self.path / "stopping"
+
+    def is_stopping(self) -> bool:
+        """Whether the launcher has been asked to stop: how a script's rank can tell why its program came to an end."""
+        return self.stopping.exists()
 
     def rank_error(self, local_rank: int) -> Path:
         return self.ranks / f"{local_rank}.error.json"

@@ -35,7 +35,7 @@ def submit(session: Session, spec: JobSpec) -> Submission:
     catalogs.check(spec, hosts.catalogs(session))
     at = now(session)
     job = Job(
-        name=spec.name or spec.train.model,
+        name=spec.shown_name,
         spec=spec.model_dump(mode="json"),
         labels=dict(spec.labels),
         priority=spec.priority,

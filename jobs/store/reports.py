@@ -92,7 +92,13 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
         "created_at": file.at,
     }
     if session.execute(_insert_if_new(session, Checkpoint).returning(Checkpoint.id), row).first() is None:
-        return  # told before: since then another may have become the best
+        written_over = (
+            *(Checkpoint.job_id == placement.job_id, Checkpoint.attempt == placement.attempt),
+            *(Checkpoint.path == file.path, Checkpoint.created_at < file.at),
+        )
+        # A program may save to one path again and again: what its first file was is no use to anybody.
+        if not changed(session, update(Checkpoint).where(*written_over).values(**row, removed_at=None)):
+            return  # told before: since then another may have become the best
     if file.best:
         mine = (Checkpoint.job_id == placement.job_id, Checkpoint.best)
         changed(session, update(Checkpoint).where(*mine, Checkpoint.path != file.path).values(best=False))

@@ -1,0 +1,164 @@
+"""One rank of a script: the user's program in this process, and how it ended, told as for our own recipes."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
+from trainer.error_report import ErrorReport
+from trainer.errors import Cause
+from trainer.journal import CheckpointSaved, Completed, JournalWriter, Metrics, Started, read_records
+from trainer.reporting import ProgressFile
+from trainer.run_dir import EXIT_FAILED, EXIT_INTERRUPTED, RunConfig, RunDir
+from trainer.script.options import script_options
+from trainer.script.program import OurModules, enter, own_traceback, run
+from trainer.script.store_server import serve_on_demand
+
+_POLL_S = 0.05
+_TEARDOWN_S = 5.0
+"""Time that a program gets to end by itself once it has failed: its threads may wait for peers for ever."""
+
+
+def run_script(
+    run_dir: RunDir,
+    config: RunConfig,
+    environment: RankEnvironment,
+    *,
+    tell: Callable[[BaseException], int],
+    at_exit: list[Callable[[], None]],
+) -> None:
+    """Run the program as this rank, and return: the process then ends as Python ends, by way of `at_exit`.
+
+    So what the program leaves to its threads and to atexit is done, as it would be under torchrun, before all is said
+    to be complete. `tell` says in this rank's error file what the program raised, and returns the exit status.
+    """
+    rank = _ScriptRank(run_dir, config, environment, tell)
+    at_exit.append(rank.conclude)
+    rank.run()
+
+
+class _ScriptRank:
+    def __init__(
+        self,
+        run_dir: RunDir,
+        config: RunConfig,
+        environment: RankEnvironment,
+        tell: Callable[[BaseException], int],
+    ) -> None:
+        self._run_dir, self._config, self._environment, self._tell = run_dir, config, environment, tell
+        self._progress = ProgressFile(run_dir, local_rank=environment.local_rank)
+        self._modules = OurModules()
+        self._status: int | None = None
+        """What to end with; None while nothing has gone wrong."""
+
+    def run(self) -> None:
+        """Run the program; what ends it early is told at once."""
+        try:
+            self._progress.write("starting", 0)
+            options = script_options(self._config.train)
+            self._begin()
+            enter(options, otherwise=self._run_dir.path)
+            self._progress.write("training", 0)
+            self._modules.step_aside()
+            run(options)
+        except BaseException as error:  # noqa: BLE001  (whatever ends a program is told)
+            self._end_by(error)
+
+    def conclude(self) -> None:
+        """End the process, once the program's threads and atexit callbacks are through."""
+        with self._modules.back():
+            if self._status is None:
+                try:
+                    self._status = self._complete()
+                except Exception as error:  # noqa: BLE001  (such as a disk that is full)
+                    self._end_by(error)
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):  # the log lies on a disk that may be full, or the program closed it
+                    stream.flush()
+            os._exit(EXIT_FAILED if self._status is None else self._status)
+
+    def _begin(self) -> None:
+        environment = self._environment
+        # Gone, so that the program is to our own code what one under torchrun is: it may call train() itself.
+        listener = os.environ.pop(MASTER_FD_VARIABLE, "")
+        os.environ["ROLE_RANK"] = str(environment.rank)
+        if listener:
+            serve_on_demand(int(listener), environment)
+        if environment.rank == 0:
+            label = " (simulated)" if self._config.simulated else ""
+            devices = tuple(f"{device}{label}" for device in self._config.devices)
+            JournalWriter(self._run_dir.journal).append(Started, world_size=environment.world_size, devices=devices)
+
+    def _end_by(self, error: BaseException) -> None:
+        """Tell what ended the program, but for a plain sys.exit(), and leave it a moment to end as Python ends."""
+        if isinstance(error, SystemExit) and error.code in (None, 0):
+            return
+        error.__traceback__ = own_traceback(error)
+        with self._modules.back():
+            self._status = self._tell_exit(error) if isinstance(error, SystemExit) else self._tell(error)
+        with suppress(Exception):
+            if not isinstance(error, SystemExit):
+                sys.excepthook(type(error), error, error.__traceback__)
+            elif not isinstance(error.code, int):
+                sys.stderr.write(f"{error.code}\n")
+        last_moment = threading.Timer(_TEARDOWN_S, os._exit, [self._status])
+        last_moment.daemon = True
+        last_moment.start()
+
+    def _tell_exit(self, end: SystemExit) -> int:
+        status = end.code if isinstance(end.code, int) else EXIT_FAILED
+        local_rank, log = self._environment.local_rank, self._run_dir.log(self._environment.local_rank)
+        why = f"see {log}" if isinstance(end.code, int) else str(end.code)
+        report = ErrorReport(
+            cause=Cause.EXCEPTION,
+            message=f"the program ended with exit status {status}: {why}"[:2000],
+            time=datetime.now(UTC),
+            rank=self._environment.rank,
+            exit_code=status,
+        )
+        with suppress(OSError):  # a full disk: the exit status still says it
+            report.write(self._run_dir.rank_error(local_rank))
+        return status
+
+    def _complete(self) -> int:
+        """Say that this rank is through; as rank 0, once all are, that the run is complete. Return the exit status."""
+        with suppress(ValueError):  # only the main thread may, which this is but where the program has played tricks
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a handler of the program's is of no use any more
+        if self._environment.rank == 0:
+            others = [rank for rank in range(self._config.local_world_size) if rank != self._environment.local_rank]
+            while not self._run_dir.is_stopping() and not all(map(self._has_finished, others)):
+                time.sleep(_POLL_S)  # one that fails instead is seen by the launcher, which then ends this process
+        if self._run_dir.is_stopping():
+            # The program may have come to its end, or saved and left: only one that runs anew can tell.
+            self._progress.write("stopped", 0)
+            return EXIT_INTERRUPTED
+        if self._environment.rank == 0:
+            complete(self._run_dir)
+        self._progress.write("finished", 0)
+        return 0
+
+    def _has_finished(self, local_rank: int) -> bool:
+        reached = self._run_dir.read_progress(local_rank)
+        return reached is not None and reached.phase == "finished"
+
+
+def complete(run_dir: RunDir) -> None:
+    """Append the completion record, which says what the program has reported last."""
+    step = epoch = 0
+    values: dict[str, float | None] = {}
+    best = last = None
+    for record in read_records(run_dir.journal):
+        if isinstance(record, Metrics):
+            step, epoch = record.step, record.epoch
+            values |= record.values
+        elif isinstance(record, CheckpointSaved):
+            last = record.path
+            best = record.path if record.best else best
+    JournalWriter(run_dir.journal).append(
+        Completed, durable=True, step=step, epoch=epoch, values=values, best_checkpoint=best or last
+    )
