@@ -23,4 +23,10 @@ def _inputs_in_double(
 
 
 def _double(value: Any) -> Any:
-    return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+    if isinstance(value, torch.Tensor):
+        return value.double() if value.is_floating_point() else value
+    if isinstance(value, (list, tuple)):  # the objects of a batch, in detection
+        return type(value)(map(_double, value))
+    if isinstance(value, dict):
+        return {name: _double(part) for name, part in value.items()}
+    return value

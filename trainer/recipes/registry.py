@@ -13,6 +13,8 @@ GROUP = "rankzero.recipes"
 """The entry-point group: the name of an entry is the recipe's, its object a class that follows the protocol."""
 _OWN = {
     "classification": "trainer.recipes.classification:Classification",
+    "segmentation": "trainer.recipes.segmentation:Segmentation",
+    "detection": "trainer.recipes.detection:Detection",
 }
 _TAKEN = {*_OWN, SCRIPT}
 """Names that no package can add."""

@@ -1,0 +1,187 @@
+"""Scenes: images with the objects in them, as annotation tools leave them on disk, and which layout a folder has."""
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainer.errors import DataError
+
+Needs = Literal["boxes", "masks"]
+"""What of the objects is asked for: where they are, or which pixels they have."""
+
+VOID = 255
+"""The class of pixels that count neither in the loss nor in a metric; VOC's word and number for them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """The pixels of one object: the union of polygons, or COCO's run lengths."""
+
+    polygons: tuple[NDArray[np.float32], ...] = ()
+    """Each [points, 2]: x and y in pixels."""
+    run_lengths: dict[str, object] | None = None
+    """`size` (height, width) and `counts`, compressed or as numbers: what pycocotools calls an RLE."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """One image and what is in it. Everything is in pixels of the image as it is on disk, turned upright."""
+
+    path: Path
+    name: str
+    """The image's path below the data folder, with forward slashes."""
+    size: tuple[int, int]
+    """Height and width."""
+    boxes: NDArray[np.float64]
+    """[objects, 4]: left, top, right, bottom."""
+    labels: NDArray[np.int64]
+    """[objects]: indices of their classes."""
+    is_crowd: NDArray[np.bool_]
+    """[objects]: whether one is a region of many that nobody has told apart."""
+    areas: NDArray[np.float64]
+    """[objects]: square pixels."""
+    shapes: tuple[Shape, ...] = ()
+    """One for each object, where masks are asked for and the layout outlines objects."""
+    mask: Path | None = None
+    """Image of the classes of all pixels, where the layout has one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scenes:
+    """What a data folder holds; reading the images comes later."""
+
+    class_names: tuple[str, ...]
+    """Names of the labels, in their order."""
+    train: tuple[Scene, ...]
+    val: tuple[Scene, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def samples(self) -> str:
+        """How many scenes each set has, and a digest of their names and numbers of objects."""
+        digest = hashlib.sha256()
+        for scenes in (self.train, self.val):
+            for scene in scenes:
+                digest.update(scene.name.encode(errors="surrogateescape") + b"\0%d\0" % len(scene.labels))
+            digest.update(b"\0")
+        return f"{len(self.train)} train, {len(self.val)} val, sha256 {digest.hexdigest()[:16]}"
+
+    def without(self, broken: Collection[Path], *, warnings: Sequence[str]) -> "Scenes":
+        """Return the scenes whose images are not among `broken`, with warnings that say so."""
+        return replace(
+            self,
+            train=tuple(scene for scene in self.train if scene.path not in broken),
+            val=tuple(scene for scene in self.val if scene.path not in broken),
+            warnings=(*self.warnings, *warnings),
+        )
+
+
+@dataclass
+class ObjectList:
+    """Collects the objects of one image, with what is wrong about them put right."""
+
+    report: "BoxReport"
+    size: tuple[int, int]
+    """Height and width of the image."""
+    boxes: list[tuple[float, float, float, float]] = field(default_factory=list)
+    labels: list[int] = field(default_factory=list)
+    is_crowd: list[bool] = field(default_factory=list)
+    areas: list[float] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
+
+    def add(
+        self,
+        box: tuple[float, float, float, float],
+        label: int,
+        *,
+        where: str,
+        is_crowd: bool = False,
+        area: float | None = None,
+        shape: Shape | None = None,
+    ) -> None:
+        """Take an object in: its box clipped to the image, and left out where nothing of it is left.
+
+        `area` is the object's own, where it is known better than from its box. Raises DataError for a box that is no
+        numbers, naming `where`.
+        """
+        if not np.isfinite(box).all():
+            raise DataError(f"data: {where}: the box {box} is not made of numbers")
+        height, width = self.size
+        left, right = (min(max(x, 0.0), float(width)) for x in (box[0], box[2]))
+        top, bottom = (min(max(y, 0.0), float(height)) for y in (box[1], box[3]))
+        if right <= left or bottom <= top:
+            self.report.dropped.append(where)
+            return
+        if max(abs(new - old) for new, old in zip((left, top, right, bottom), box, strict=True)) > _ROUNDED:
+            self.report.clipped.append(where)
+        self.boxes.append((left, top, right, bottom))
+        self.labels.append(label)
+        self.is_crowd.append(is_crowd)
+        self.areas.append((right - left) * (bottom - top) if area is None else area)
+        if shape is not None:
+            self.shapes.append(shape)
+
+    def scene(self, path: Path, root: Path, *, mask: Path | None = None) -> Scene:
+        """Return the image with the objects so far."""
+        return Scene(
+            path=path,
+            name=path.relative_to(root).as_posix() if path.is_relative_to(root) else path.as_posix(),
+            size=self.size,
+            boxes=np.array(self.boxes, dtype=np.float64).reshape(-1, 4),
+            labels=np.array(self.labels, dtype=np.int64),
+            is_crowd=np.array(self.is_crowd, dtype=np.bool_),
+            areas=np.array(self.areas, dtype=np.float64),
+            shapes=tuple(self.shapes),
+            mask=mask,
+        )
+
+
+_ROUNDED = 1.0
+"""Pixels by which tools put a box beyond the image without meaning it, by rounding or by counting from 0."""
+
+
+class BoxReport:
+    """What had to be put right about the boxes of a data set."""
+
+    def __init__(self) -> None:
+        self.clipped: list[str] = []
+        """Where a box reached beyond its image."""
+        self.dropped: list[str] = []
+        """Where a box had no area, or none within its image."""
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return a sentence for each kind that there is."""
+        kinds = (
+            (self.clipped, "reach beyond their image and are clipped"),
+            (self.dropped, "have no area within their image and are left out"),
+        )
+        return tuple(f"data: {len(found)} boxes {what} (first: {found[0]})" for found, what in kinds if found)
+
+
+def open_scenes(root: Path, *, needs: Needs) -> Scenes:
+    """Read the scenes of a folder in the layout of VOC, COCO or YOLO, told by what lies in it.
+
+    Raises DataError naming the folder, or the file and what in it cannot be taken as it is.
+    """
+    from trainer.data import coco, voc, yolo  # each builds on this module
+
+    if not root.is_dir():
+        raise DataError(f"data: {root} is not a folder" if root.exists() else f"data: folder {root} does not exist")
+    layouts = {"VOC": voc, "COCO": coco, "YOLO": yolo}
+    found = [name for name, layout in layouts.items() if layout.is_layout_of(root)]
+    if len(found) != 1:
+        seen = f"looks like {' and '.join(found)}" if found else "has none of the layouts that can be read"
+        raise DataError(
+            f"data: {root} {seen}; VOC has JPEGImages and ImageSets, COCO annotations/instances_train….json, YOLO "
+            "data.yaml or dataset.yaml, and a folder is read as one of them"
+        )
+    scenes: Scenes = layouts[found[0]].read(root, needs=needs)
+    for name, members in (("train", scenes.train), ("val", scenes.val)):
+        if not members:
+            raise DataError(f"data: the {name} set of {root} has no image")
+    return scenes

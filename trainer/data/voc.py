@@ -1,0 +1,149 @@
+"""VOC's layout: JPEGImages, Annotations, SegmentationClass and ImageSets (Everingham et al., 2010, the devkit's)."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+from trainer.data.images import EXTENSIONS
+from trainer.data.masks import read_mask
+from trainer.data.scenes import VOID, BoxReport, Needs, ObjectList, Scene, Scenes
+from trainer.errors import DataError
+
+_SETS = {"boxes": "Main", "masks": "Segmentation"}
+_Objects = list[tuple[str, tuple[float, float, float, float]]]
+
+
+def is_layout_of(root: Path) -> bool:
+    """Return whether a folder has this layout."""
+    return (root / "JPEGImages").is_dir()
+
+
+def read(root: Path, *, needs: Needs) -> Scenes:
+    """Read both sets: Main with its boxes, or Segmentation with its masks.
+
+    The classes are, of boxes, the names that the training set's objects have, sorted. Of masks they are the palette's
+    indices from 1 to the largest in the training set; their names are what ImageSets/Main has lists of
+    (`aeroplane_train.txt`), in that order, or else `class 1` and so on.
+
+    Raises DataError naming the file that is missing or cannot be taken as it is.
+    """
+    lists = root / "ImageSets" / _SETS[needs]
+    ids = {split: _ids(lists / f"{split}.txt") for split in ("train", "val")}
+    images = {path.stem: path for path in sorted((root / "JPEGImages").iterdir()) if path.suffix.lower() in EXTENSIONS}
+    for split, members in ids.items():
+        for each in members:
+            if each not in images:
+                raise DataError(
+                    f"data: {root / 'JPEGImages'} has no image {each!r}, which {split}.txt of {lists} lists"
+                )
+    reader = _read_boxes if needs == "boxes" else _read_masks
+    return reader(root, ids, images)
+
+
+def _ids(path: Path) -> list[str]:
+    try:
+        lines = path.read_text().splitlines()
+    except FileNotFoundError as error:
+        raise DataError(f"data: {path} is missing; it lists the images of its set, one a line") from error
+    return [line.split()[0] for line in lines if line.strip()]
+
+
+def _read_boxes(root: Path, ids: dict[str, list[str]], images: dict[str, Path]) -> Scenes:
+    report = BoxReport()
+    annotations = {
+        split: [_Annotation(root / "Annotations" / f"{each}.xml", images[each]) for each in members]
+        for split, members in ids.items()
+    }
+    names = sorted({name for annotation in annotations["train"] for name, _ in annotation.objects})
+    if not names:
+        raise DataError(f"data: no image of the train set of {root} has an object")
+    labels = {name: label for label, name in enumerate(names)}
+    sets = {
+        split: tuple(annotation.scene(root, labels, report) for annotation in members)
+        for split, members in annotations.items()
+    }
+    return Scenes(tuple(names), sets["train"], sets["val"], report.warnings())
+
+
+class _Annotation:
+    """One file of objects; a box is of whole pixels counted from 1, the last one included."""
+
+    def __init__(self, path: Path, image: Path) -> None:
+        self.path, self.image = path, image
+        try:
+            tree = ElementTree.parse(path).getroot()  # noqa: S314  (the user's own file; expat bounds entity expansion)
+        except FileNotFoundError as error:
+            raise DataError(f"data: {path} is missing; an image without objects has a file without them") from error
+        except ElementTree.ParseError as error:
+            raise DataError(f"data: {path} is no XML: {error}") from error
+        try:
+            self.size = int(float(_text(tree, "size/height"))), int(float(_text(tree, "size/width")))
+            self.objects: _Objects = [
+                (
+                    _text(each, "name").strip(),
+                    (
+                        float(_text(each, "bndbox/xmin")) - 1,
+                        float(_text(each, "bndbox/ymin")) - 1,
+                        float(_text(each, "bndbox/xmax")),
+                        float(_text(each, "bndbox/ymax")),
+                    ),
+                )
+                for each in tree.iter("object")
+            ]
+        except ValueError as error:
+            raise DataError(f"data: {path}: {error}") from error
+        if min(self.size) < 1:
+            raise DataError(f"data: {path}: size says {self.size[1]} by {self.size[0]} pixels")
+
+    def scene(self, root: Path, labels: dict[str, int], report: BoxReport) -> Scene:
+        found = ObjectList(report, self.size)
+        for name, box in self.objects:
+            if name not in labels:
+                raise DataError(f"data: {self.path}: no image of the train set has a {name!r}")
+            found.add(box, labels[name], where=str(self.path))
+        return found.scene(self.image, root)
+
+
+def _text(element: ElementTree.Element, path: str) -> str:
+    text = element.findtext(path)
+    if text is None:
+        raise ValueError(f"a {element.tag} without {path}")
+    return text
+
+
+def _read_masks(root: Path, ids: dict[str, list[str]], images: dict[str, Path]) -> Scenes:
+    masks = {split: [root / "SegmentationClass" / f"{each}.png" for each in members] for split, members in ids.items()}
+    with ThreadPoolExecutor() as pool:  # Pillow decodes outside the interpreter's lock
+        found = {split: list(pool.map(_palette_indices, members)) for split, members in masks.items()}
+    largest = max((max(indices, default=0) for _, indices in found["train"]), default=0)
+    if largest == 0:
+        raise DataError(f"data: no mask of the train set of {root} has a class other than 0, the background")
+    in_train = set().union(*(indices for _, indices in found["train"]))
+    for path, (_, indices) in zip(masks["val"], found["val"], strict=True):
+        if unknown := indices - in_train - {0}:
+            raise DataError(f"data: {path}: no mask of the train set has class {min(unknown)}")
+    sets = {
+        split: tuple(
+            ObjectList(BoxReport(), size).scene(images[each], root, mask=path)
+            for each, path, (size, _) in zip(ids[split], masks[split], found[split], strict=True)
+        )
+        for split in ids
+    }
+    return Scenes(_palette_names(root, largest), sets["train"], sets["val"])
+
+
+def _palette_indices(path: Path) -> tuple[tuple[int, int], set[int]]:
+    """Return a mask's height and width, and the classes in it."""
+    pixels = read_mask(path)
+    return (pixels.shape[0], pixels.shape[1]), set(np.unique(pixels).tolist()) - {VOID}
+
+
+def _palette_names(root: Path, largest: int) -> tuple[str, ...]:
+    lists: Sequence[Path] = sorted((root / "ImageSets" / "Main").glob("?*_train.txt"))
+    named = [path.name.removesuffix("_train.txt") for path in lists]
+    if len(named) < largest:
+        named = [f"class {index}" for index in range(1, largest + 1)]
+    return tuple(named)
