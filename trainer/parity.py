@@ -30,6 +30,7 @@ from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
 from trainer.seeds import seed_weights
 from trainer.train_file import TrainFile
+from trainer.weights import begin_with
 
 _LOG_LINES = 30
 """How much of a rank's log is shown where the rank could not say itself what ended it."""
@@ -179,12 +180,15 @@ def _placed(train: TrainConfig, devices: Sequence[str], world_size: int) -> Trai
 
 
 def _model(config: TrainConfig) -> tuple[Recipe, nn.Module]:
-    """Build the model that each rank would, from the same seed."""
+    """Build the model that each rank would, from the same seed or weights."""
     recipe = build_recipe(config)
-    data = recipe.build_data(ProcessGroup.alone(torch.device("cpu")))
+    group = ProcessGroup.alone(torch.device("cpu"))
+    data = recipe.build_data(group)
     with torch.random.fork_rng(devices=[]):
         seed_weights(config.seed)
-        return recipe, recipe.build_model(data)
+        model = recipe.build_model(data)
+    begin_with(model, config, group)
+    return recipe, model
 
 
 def _start(config: TrainConfig, model: nn.Module) -> dict[str, torch.Tensor]:

@@ -6,24 +6,31 @@ Nothing here imports torch; where it is loaded already, model and devices are lo
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
-from trainer.config import TrainConfig
+from trainer.config import DEFAULT_WEIGHTS, SCRIPT, TrainConfig
 from trainer.data.known import KNOWN_DATA, data_path, refuse_missing_files
 from trainer.errors import CheckpointError, ConfigError, DataError
 from trainer.names import nearest
 from trainer.run_dir import RunConfig, RunDir
+from trainer.schedules import refuse_endless_warmup
+from trainer.script.options import ScriptOptions, script_options
 
 
-def located(train: TrainConfig) -> dict[str, str]:
+def located(train: TrainConfig) -> dict[str, Any]:
     """Return the options that are paths, made whole: a run has to continue from any working folder.
 
     Raises ConfigError for a `data` that is neither a known name nor a path.
     """
+    if train.recipe == SCRIPT:
+        return {"options": train.options | _located_program(train)}
     paths = {}
     if train.data not in KNOWN_DATA:
         paths["data"] = str(data_path(train.data).absolute())
     if train.resume is not None:
-        paths["resume"] = str(_resume_path(train.resume).absolute())
+        paths["resume"] = str(_expanded(train.resume).absolute())
+    if train.weights is not None and train.weights != DEFAULT_WEIGHTS:
+        paths["weights"] = str(_expanded(train.weights).absolute())
     return paths
 
 
@@ -34,22 +41,43 @@ def check_inputs(config: RunConfig, *, written: TrainConfig, has_own_model: bool
     meet: one that did not even come would have the others wait for it.
 
     Raises:
-        ConfigError: for an unknown name of a data set and, where torch is loaded, of a model or device.
+        ConfigError: for an unknown name of a data set, a file of weights that is not there, a warm-up that does not end
+            and, where torch is loaded, for an unknown model or a device that this host does not have.
         DataError: for a data folder that is not there, and the missing files of a data set that is known by name.
         CheckpointError: for a checkpoint that is not there.
     """
     if config.nnodes > 1:
+        return
+    if written.recipe == SCRIPT:
+        _refuse_missing_program(script_options(config.train))
         return
     if written.data in KNOWN_DATA:
         refuse_missing_files(written.data)
     else:
         _refuse_missing_folder(written.data, data_path(written.data))
     if written.resume is not None:
-        _refuse_missing_checkpoint(written.resume, _resume_path(written.resume))
+        _refuse_missing_checkpoint(written.resume, _expanded(written.resume))
+    if written.weights is not None and written.weights != DEFAULT_WEIGHTS:
+        _refuse_missing_weights(written.weights, _expanded(written.weights))
+    refuse_endless_warmup(written)
     if "torch" in sys.modules:
         _check_devices(config)
         if not has_own_model:
             _check_model(written)
+
+
+def _located_program(train: TrainConfig) -> dict[str, str]:
+    """Return the script's options that are paths, made whole; a module runs where the command starts."""
+    options = script_options(train)
+    paths = {"script": options.script, "cwd": options.cwd or (os.curdir if options.module is not None else None)}
+    return {name: os.path.abspath(os.path.expanduser(path)) for name, path in paths.items() if path is not None}
+
+
+def _refuse_missing_program(options: ScriptOptions) -> None:
+    if options.script is not None and not os.path.isfile(options.script):
+        raise ConfigError(f"options.script: there is no file {options.script}")
+    if options.cwd is not None and not os.path.isdir(options.cwd):
+        raise ConfigError(f"options.cwd: there is no folder {options.cwd}")
 
 
 def best_of(run_dir: Path) -> str:
@@ -58,8 +86,8 @@ def best_of(run_dir: Path) -> str:
     return f"; the best of this run is {run_dir / best}" if best is not None else ""
 
 
-def _resume_path(resume: str) -> Path:
-    return Path(os.path.expanduser(resume))
+def _expanded(path: str) -> Path:
+    return Path(os.path.expanduser(path))
 
 
 def _refuse_missing_folder(written: str, path: Path) -> None:
@@ -73,6 +101,15 @@ def _refuse_missing_checkpoint(written: str, path: Path) -> None:
         raise CheckpointError(f"resume: {written} is a folder, and has to be a checkpoint file{best_of(path)}")
     if not path.is_file():
         raise CheckpointError(f"resume: there is no checkpoint {written}{_whole(written, path)}")
+
+
+def _refuse_missing_weights(written: str, path: Path) -> None:
+    if path.is_dir():
+        raise ConfigError(f"weights: {written} is a folder, and has to be a file of weights{best_of(path)}")
+    if not path.is_file():
+        raise ConfigError(
+            f"weights: there is no file {written}{_whole(written, path)}; {DEFAULT_WEIGHTS} takes torchvision's"
+        )
 
 
 def _whole(written: str, path: Path) -> str:

@@ -14,7 +14,7 @@ from torch import nn
 
 from trainer.config import DEFAULT_WEIGHTS, TrainConfig
 from trainer.errors import ConfigError
-from trainer.process_group import ProcessGroup, shared
+from trainer.process_group import ProcessGroup
 
 _WRAPPERS = ("model", "state_dict", "model_state_dict")
 """Where programs put the weights in what they save; `model` is our own checkpoints' place."""
@@ -96,9 +96,9 @@ def _pretrained(name: str, group: ProcessGroup) -> dict[str, torch.Tensor]:
         raise ConfigError(
             f"weights: torchvision has no pretrained weights for {name}; leave weights out or name a file"
         )
-    environment = group.environment
-    if environment.local_rank > 0:
-        shared(group.store, f"weights/{environment.node_rank}", "", rank=environment.local_rank)
+    is_first = group.environment.local_rank == 0
+    if not is_first:
+        group.share_on_node("weights", "")
     try:
         tensors: dict[str, torch.Tensor] = weights.get_state_dict(
             progress=False, check_hash=True, weights_only=True, map_location="cpu"
@@ -109,8 +109,8 @@ def _pretrained(name: str, group: ProcessGroup) -> dict[str, torch.Tensor]:
             f"weights: {weights.url} cannot be had, from there or from the cache {cache} ({error}); bring it there by "
             "hand, or name another file"
         ) from error
-    if environment.local_rank == 0:
-        shared(group.store, f"weights/{environment.node_rank}", "", rank=0)
+    if is_first:
+        group.share_on_node("weights", "")
     return tensors
 
 

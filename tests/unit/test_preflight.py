@@ -61,6 +61,28 @@ def test_a_checkpoint_that_is_not_there_is_named_and_for_a_run_directory_its_bes
     assert refusal(CheckpointError, resume=str(tmp_path)) == f"{folder}; the best of this run is {tmp_path / '2.pt'}"
 
 
+def test_weights_that_are_not_there_are_named_and_a_path_to_some_is_made_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert refusal(ConfigError, weights="mine.pt") == (
+        f"weights: there is no file mine.pt (looked for {tmp_path / 'mine.pt'}); default takes torchvision's"
+    )
+    journal_checkpoints(RunDir(tmp_path), True)
+    assert refusal(ConfigError, weights=".") == (
+        "weights: . is a folder, and has to be a file of weights; the best of this run is 1.pt"
+    )
+    (tmp_path / "mine.pt").touch()
+    check(weights="mine.pt")
+    check(weights="default")
+    file = TrainFile.of({"model": "resnet18", "data": "digits", "device": "cpu", "weights": "mine.pt"})
+    assert file.run_config().train.weights == str(tmp_path / "mine.pt")
+
+
+def test_a_warmup_that_outlasts_the_run_is_told() -> None:
+    assert refusal(ConfigError, epochs=2, warmup_epochs=3).startswith("warmup_epochs: 3 epochs")
+
+
 def test_where_torch_is_loaded_a_model_or_device_that_is_not_there_is_told_as_well() -> None:
     assert refusal(ConfigError, model="resnet81").startswith("model: 'resnet81' is no model of classification; did you")
     assert (
