@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader
 from trainer.autobatch import resolve_batch
 from trainer.averaging import WeightAverage
 from trainer.caller import Call, read_call
+from trainer.compiling import compile_in_place, refuse_uncompilable
 from trainer.config import AUTO_BATCH, TrainConfig
 from trainer.data.loading import build_loader
 from trainer.data.seeded import SeededSamples
@@ -19,6 +20,7 @@ from trainer.errors import ConfigError
 from trainer.freezing import freeze, held_batchnorm
 from trainer.journal import Record
 from trainer.loss_scaling import LossScaling
+from trainer.memory_format import batches_in_channels_last, weights_in_channels_last
 from trainer.micro_batches import accumulated_batches, micro_batch
 from trainer.micro_batches import hint as in_parts
 from trainer.normalization import Normalization
@@ -77,11 +79,14 @@ def assemble(
     refuse_unspawnable(recipe, run_config, group.environment)
     refuse_endless_warmup(config)
     refuse_unsupported(config, group.device)
+    refuse_uncompilable(config, devices=split_among)
     data = recipe.build_data(group)
     model = _model(call, recipe, config, data)
     of_weights = () if is_continued else begin_with(model, config, group)
     freeze(model, config.freeze)
     model = model.to(group.device)
+    if config.channels_last:
+        model, data = weights_in_channels_last(model), batches_in_channels_last(data)
     if config.batch == AUTO_BATCH and batch is not None:
         takers = group.world_size * split_among
         among = "devices" if split_among > 1 else "ranks"
@@ -109,6 +114,9 @@ def assemble(
     if is_normalized and is_synchronized:
         idle = sampler.has_idle_ranks
         model = synchronize_batchnorm(model, device=group.device, has_idle_ranks=idle, besides=held)
+    average = WeightAverage(model, decay=config.ema) if config.ema is not None else None
+    if config.compile:
+        compile_in_place(model, *([average.model] if average is not None else []), device=group.device)
     options: dict[str, Any] = {
         "num_workers": config.num_workers,
         "prefetch": config.prefetch,
@@ -121,7 +129,7 @@ def assemble(
         recipe=recipe,
         data=data,
         model=model,
-        average=WeightAverage(model, decay=config.ema) if config.ema is not None else None,
+        average=average,
         optimizer=build_optimizer(config, model),
         scaling=LossScaling(config, group.device),
         sampler=sampler,
