@@ -31,7 +31,14 @@ def detector_names() -> list[str]:
 def build_detector(name: str, *, num_classes: int) -> nn.Module:
     """Return a fresh detector for square images that have their size already; `num_classes` counts the background."""
     model: nn.Module = torchvision.models.get_model(name, weights=None, weights_backbone=None, num_classes=num_classes)
-    # The layers change their class and nothing else, so that weights of torchvision's own fit.
+    return over_images(model)
+
+
+def over_images(model: nn.Module) -> nn.Module:
+    """Let one of torchvision's detectors take the mean of its images' losses; returns it.
+
+    Its layers change their class and nothing else, so that weights of torchvision's own fit.
+    """
     model.__class__ = _MEAN_OVER_IMAGES[type(model)]
     assert isinstance(model.transform, GeneralizedRCNNTransform)
     model.transform.__class__ = SameSize
@@ -39,8 +46,8 @@ def build_detector(name: str, *, num_classes: int) -> nn.Module:
         model.rpn.__class__ = ProposalsOverImages
         model.roi_heads.__class__ = RegionsOverImages
         for part in (model.rpn, model.roi_heads):
-            ours = part.fg_bg_sampler
-            part.fg_bg_sampler = SeededSampler(ours.batch_size_per_image, ours.positive_fraction)
+            own = part.fg_bg_sampler
+            part.fg_bg_sampler = SeededSampler(own.batch_size_per_image, own.positive_fraction)
     return model
 
 
