@@ -25,11 +25,12 @@ def test_one_and_two_ranks_train_the_same_weights_and_measure_the_same(tmp_path:
 
 
 @pytest.mark.timeout(300)
-def test_accumulated_augmented_and_averaged_training_is_the_same_on_one_two_and_four_ranks(
+def test_accumulated_augmented_mixed_and_averaged_training_is_the_same_on_one_two_and_four_ranks(
     tmp_path: Path, images: Path
 ) -> None:
     options: dict[str, Any] = {"data": images, "epochs": 2, "batch": 8, "nbs": 16, "log_every": 1, "ema": 0.9}
     options |= {"augment": ["random_crop", "horizontal_flip"], "num_workers": 1}
+    options |= {"options": {"mixup": 0.2, "cutmix": 1.0, "randaugment": 5, "label_smoothing": 0.1}}
     alone = Run(prepare(tmp_path / "1", ranks=1, **options)).succeed()
     two = Run(prepare(tmp_path / "2", ranks=2, **options)).succeed()
     four = Run(prepare(tmp_path / "4", ranks=4, **options)).succeed()
