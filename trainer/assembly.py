@@ -13,6 +13,7 @@ from trainer.averaging import WeightAverage
 from trainer.caller import Call, read_call
 from trainer.compiling import compile_in_place, refuse_uncompilable
 from trainer.config import AUTO_BATCH, TrainConfig
+from trainer.cuda_graph import why_eager
 from trainer.data.loading import build_loader
 from trainer.data.seeded import SeededSamples
 from trainer.devices import continued_batch, per_rank_batch
@@ -55,6 +56,7 @@ class Assembly:
     loader: DataLoader[Any]
     val_loader: DataLoader[Any]
     callbacks: tuple[Callable[[Record], None], ...]
+    uses_cuda_graph: bool
     warnings: tuple[str, ...]
     """What the user should know before the first step."""
 
@@ -117,6 +119,13 @@ def assemble(
     average = WeightAverage(model, decay=config.ema) if config.ema is not None else None
     if config.compile:
         compile_in_place(model, *([average.model] if average is not None else []), device=group.device)
+    eager = why_eager(
+        config,
+        group.device,
+        is_distributed=group.store is not None,
+        devices=split_among,
+        accumulate=sampler.accumulate,
+    )
     options: dict[str, Any] = {
         "num_workers": config.num_workers,
         "prefetch": config.prefetch,
@@ -137,11 +146,13 @@ def assemble(
         # The model alone validates, so of the devices that "dp" splits a batch among only the first.
         val_loader=build_loader(data.val, val_sampler, batch=share // split_among, **options),
         callbacks=call.callbacks,
+        uses_cuda_graph=config.cuda_graph and eager is None,
         warnings=(
             *data.warnings,
             *of_weights,
             *([text] if (text := hint(run_config)) else []),
             *([text] if (text := in_parts(config.batch, run_config.micro_batches, is_normalized)) else []),
+            *([eager] if eager is not None else []),
             *(normalization.warnings(sampler) if normalization is not None else []),
         ),
     )

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from trainer.assembly import Assembly
+from trainer.cuda_graph import GraphedComputation, record_on_cuda
 from trainer.data.loading import on_device
 from trainer.loss_watch import LossWatch
 from trainer.optimization import clip_gradients
@@ -41,6 +42,9 @@ class Stepper:
         self.parts, self.replica, self.group, self.loss_watch = parts, replica, group, loss_watch
         self.config = parts.config
         self.rehearsal_is_due = rehearses
+        self.graphed: GraphedComputation | None = None
+        if parts.uses_cuda_graph:
+            self.graphed = GraphedComputation(parts.model, self._gradients, record=record_on_cuda)
 
     def take(self, batches: Iterator[Any], *, epoch: int, step_in_epoch: int, step: int) -> Step:
         """Take the step with index `step` (from 0) in all, over as many batches as are accumulated for it.
@@ -67,12 +71,23 @@ class Stepper:
 
     def _backward(self, batch: Any, number: int, step: int) -> torch.Tensor:
         """Add up the gradients of one batch of the epoch; return this rank's part of the step's mean loss."""
+        if self.graphed is not None:  # one rank and one batch for each step, which weighs 1
+            sampler = self.parts.sampler
+            loss = self.graphed(batch, is_full=sampler.global_size(number) == sampler.batch)
+            self.loss_watch.loss(step + 1, loss)
+            return loss
         loss = self._loss(batch)
         self.loss_watch.loss(step + 1, loss)
         weight = self.parts.sampler.weight(number)
         share = loss if weight == 1 else loss * weight
         self.parts.scaling.scaled(share).backward()  # type: ignore[no-untyped-call]  # torch's own backward is untyped
         return loss.detach() * weight
+
+    def _gradients(self, batch: Any) -> torch.Tensor:
+        """Compute the gradients of one batch by itself; return its mean loss."""
+        loss = self._loss(batch)
+        loss.backward()  # type: ignore[no-untyped-call]  # torch's own backward is untyped
+        return loss.detach()
 
     def _update(self, step: int) -> torch.Tensor | None:
         """Move the weights by the step's gradients; return the gradients' norm, where it is limited."""
