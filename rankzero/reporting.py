@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -24,7 +24,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 """The folder that this package, and the trainer beside it, are imported from."""
 
 
-def report(*, step: int, epoch: int = 1, **values: object) -> None:
+def report(*, step: SupportsIndex, epoch: SupportsIndex = 1, **values: object) -> None:
     """Tell the run of values measured after `step` optimizer steps, by the name of the metric.
 
         rankzero.report(step=step, loss=loss, **{"val/accuracy": accuracy})
@@ -36,14 +36,19 @@ def report(*, step: int, epoch: int = 1, **values: object) -> None:
     report_values(values, step=step, epoch=epoch)
 
 
-def report_values(values: Mapping[str, object], *, step: int, epoch: int = 1) -> None:
+def report_values(values: Mapping[str, object], *, step: SupportsIndex, epoch: SupportsIndex = 1) -> None:
     """Tell as `report` does, of metrics of any name, also `step`."""
     if (reports := _reports()) is not None:
         reports.report(values, step=step, epoch=epoch)
 
 
 def checkpoint(
-    path: str | os.PathLike[str], *, step: int, epoch: int = 0, best: bool = False, **values: object
+    path: str | os.PathLike[str],
+    *,
+    step: SupportsIndex,
+    epoch: SupportsIndex = 0,
+    best: bool = False,
+    **values: object,
 ) -> None:
     """Tell the run of a checkpoint file that has been saved, with the validation values that it has.
 

@@ -128,7 +128,7 @@ class _ScriptRank:
     def _complete(self) -> int:
         """Say that this rank is through; as rank 0, once all are, that the run is complete. Return the exit status."""
         with suppress(ValueError):  # only the main thread may, which this is but where the program has played tricks
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a handler of the program's is of no use any more
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what the program would do on it is of no use any more
         if self._environment.rank == 0:
             others = [rank for rank in range(self._config.local_world_size) if rank != self._environment.local_rank]
             while not self._run_dir.is_stopping() and not all(map(self._has_finished, others)):

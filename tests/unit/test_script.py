@@ -1,0 +1,115 @@
+"""What a script is started with, and which options it takes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from jobs.catalogs import Catalog, DataSet, Recipe, check
+from jobs.spec import JobSpec
+from trainer.config import TrainConfig
+from trainer.errors import ConfigError, DeviceError
+from trainer.journal import CheckpointSaved, JournalWriter
+from trainer.run_dir import RunConfig, RunDir
+from trainer.script.options import script_options
+from trainer.script.surroundings import digest, surroundings
+
+
+def config(*devices: str, simulated: bool = False, resume: Path | None = None, **options: Any) -> RunConfig:
+    train = {"recipe": "script", "options": {"script": "/train.py"} | options}
+    return RunConfig.model_validate({"train": train, "devices": devices, "simulated": simulated, "resume": resume})
+
+
+@pytest.mark.parametrize(
+    ("devices", "visible", "expected"),
+    [
+        (("cuda:2", "cuda:3"), None, "2,3"),
+        (("cuda:1", "cuda:0"), "GPU-a, GPU-b", "GPU-b,GPU-a"),
+        (("cpu", "cpu"), None, ""),
+        (("cpu",), "0,1", ""),
+    ],
+)
+def test_local_rank_is_the_index_of_its_device(
+    devices: tuple[str, ...], visible: str | None, expected: str, tmp_path: Path
+) -> None:
+    environ = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    assert surroundings(RunDir(tmp_path), config(*devices), environ)["CUDA_VISIBLE_DEVICES"] == expected
+
+
+def test_simulated_devices_are_nothing_that_a_program_could_see(tmp_path: Path) -> None:
+    found = surroundings(RunDir(tmp_path), config("cuda:10", "cuda:11", simulated=True), {"CUDA_VISIBLE_DEVICES": ""})
+    assert found["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_a_device_that_is_not_visible_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match="'cuda:1' is not among CUDA_VISIBLE_DEVICES='5'"):
+        surroundings(RunDir(tmp_path), config("cuda:1"), {"CUDA_VISIBLE_DEVICES": "5"})
+
+
+def test_a_program_resumes_from_the_newest_intact_checkpoint_of_this_run_or_of_an_earlier_attempt(
+    tmp_path: Path,
+) -> None:
+    run_dir, earlier = RunDir(tmp_path), tmp_path / "earlier.pt"
+    earlier.write_text("earlier")
+
+    def resumed(resume: Path | None = None) -> str:
+        return surroundings(run_dir, config("cpu", resume=resume), {})["RANKZERO_RESUME_FROM"]
+
+    assert (resumed(), resumed(earlier)) == ("", str(earlier))
+    journal = JournalWriter(run_dir.journal)
+    for step, name in enumerate(("one.pt", "two.pt", "three.pt"), start=1):
+        file = tmp_path / name
+        file.write_text(name)
+        facts: dict[str, Any] = {"sha256": digest(file), "size_bytes": len(name), "best": False}
+        journal.append(CheckpointSaved, step=step, epoch=0, path=str(file), **facts)
+    assert resumed(earlier) == str(tmp_path / "three.pt")
+    (tmp_path / "three.pt").unlink()
+    (tmp_path / "two.pt").write_text("TWO.pt")
+    assert resumed(earlier) == str(tmp_path / "one.pt")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "options: name the program by one of `script`, a path, and `module`"),
+        ({"script": "/a.py", "module": "a"}, "options: name the program by one of"),
+        ({"scrip": "/a.py"}, "options.scrip: recipe script has no such option; did you mean script?"),
+        ({"module": "a b"}, "options.module: String should match pattern"),
+        ({"script": "/a.py", "args": [True]}, "options.args.0: Input should be a valid string (got True)"),
+        ({"script": "/a.py", "args": "--fast"}, "options.args: Input should be a valid tuple (got '--fast')"),
+        ({"script": "/a.py", "env": {"RANK": "1"}}, "options.env: RANK is set by the run itself"),
+        ({"script": "/a.py", "env": {"RANKZERO_X": "1"}}, "options.env: RANKZERO_X is set by the run itself"),
+    ],
+)
+def test_options_that_are_none_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        script_options(TrainConfig(recipe="script", options=options))
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "message"),
+    [
+        ({"script": "train.py"}, "train.options.script", "'train.py' has to be an absolute path"),
+        ({"module": "train", "cwd": "here"}, "train.options.cwd", "'here' has to be an absolute path"),
+        ({"script": "/train.py", "nproc": 2}, "train.options.nproc", "recipe script has no such option"),
+    ],
+)
+def test_a_job_names_the_option_in_error(options: dict[str, Any], field: str, message: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        JobSpec.model_validate({"device": "cpu", "train": {"recipe": "script", "options": options}})
+    (error,) = raised.value.errors()
+    assert error["ctx"]["field"] == field
+    assert message in error["msg"]
+
+
+def test_a_job_of_any_number_of_ranks_is_named_after_its_program_and_needs_a_host_that_knows_scripts() -> None:
+    train = {"recipe": "script", "options": {"script": "/home/me/train.py"}}
+    spec = JobSpec.model_validate({"device": "cpu", "nproc_per_node": 7, "train": train})
+    assert (spec.world_size, spec.shown_name) == (7, "train.py")
+    known = Catalog(recipes=(Recipe(name="script", models=()),), data=(DataSet(name="digits"),))
+    check(spec, [known])
+    old = Catalog(recipes=(Recipe(name="classification", models=("resnet18",)),), data=())
+    with pytest.raises(ValueError, match="no registered host knows 'script'"):
+        check(spec, [old])
