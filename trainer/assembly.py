@@ -28,6 +28,7 @@ from trainer.normalization import Normalization
 from trainer.optimization import build_optimizer
 from trainer.precision import refuse_unsupported
 from trainer.process_group import ProcessGroup
+from trainer.profiling import why_unprofiled
 from trainer.recipes.recipe import Recipe, TaskData, wants_sync_bn
 from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
@@ -153,6 +154,7 @@ def assemble(
             *([text] if (text := hint(run_config)) else []),
             *([text] if (text := in_parts(config.batch, run_config.micro_batches, is_normalized)) else []),
             *([eager] if eager is not None else []),
+            *([text] if (text := why_unprofiled(config, group.world_size)) else []),
             *(normalization.warnings(sampler) if normalization is not None else []),
         ),
     )

@@ -8,6 +8,7 @@ ranks/N.error.json   what local rank N itself knew of its failure   (ErrorReport
 ranks/N.progress     how far local rank N is                        (Progress)
 checkpoints/         the checkpoint files that the journal names
 stopping             there once the launcher has told a script's ranks to stop
+profile/             a trace of a few steps, with `profile`         (trainer.profiling)
 call.pkl             objects of the script that called train()      (trainer.caller)
 """
 
@@ -118,6 +119,10 @@ class RunDir:
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
+
+    @property
+    def profile(self) -> Path:
+        return self.path / "profile"
 
     @property
     def call(self) -> Path:

@@ -20,6 +20,7 @@ from trainer.optimization import set_learning_rate
 from trainer.patience import Patience
 from trainer.precision import autocast, in_float32_or_more
 from trainer.process_group import ProcessGroup, device_label
+from trainer.profiling import StepProfiler
 from trainer.reporting import ProgressFile, metric_fields, open_journal, warn
 from trainer.resuming import Resume, resume_path
 from trainer.run_dir import RunConfig, RunDir
@@ -74,6 +75,8 @@ class Training:
         self.loss_watch = LossWatch(group.device, rank=group.rank)
         self.stop = StopAgreement(group.store, rank=group.rank, lead=self.loss_watch.lead)
         self.meter = Throughput()
+        profiles = self.config.profile and group.world_size == 1
+        self.profiler = StepProfiler(run_dir.profile, group.device, self.journal, is_on=profiles)
         self.patience = Patience(self.config.patience)
         self.epoch = self.step_in_epoch = self.step = 0
         """Epochs completed, steps taken in the epoch after those, and steps taken in all."""
@@ -161,14 +164,20 @@ class Training:
         set_training(self.parts.model, self.config.freeze)
         self.meter = Throughput()
         batches = iter(self.parts.loader)
-        while self.step_in_epoch < self.steps_per_epoch and not self.is_cut_short():
-            self.loss_watch.before(self.step + 1)
-            if self.stop.stops_before(self.step + 1):
-                self._interrupt()
-            self._train_step(batches)
-            every = self.config.save_every
-            if every and self.step % every == 0 and self.step_in_epoch < self.steps_per_epoch:
-                self._save()
+        with self.profiler.first_epoch(steps_before=self.step, steps=self._steps_left_in_epoch()) as step_is_taken:
+            while self.step_in_epoch < self.steps_per_epoch and not self.is_cut_short():
+                self.loss_watch.before(self.step + 1)
+                if self.stop.stops_before(self.step + 1):
+                    self._interrupt()
+                self._train_step(batches)
+                step_is_taken()
+                every = self.config.save_every
+                if every and self.step % every == 0 and self.step_in_epoch < self.steps_per_epoch:
+                    self._save()
+
+    def _steps_left_in_epoch(self) -> int:
+        left = self.steps_per_epoch - self.step_in_epoch
+        return left if self.run_config.max_steps is None else min(left, self.run_config.max_steps - self.step)
 
     def _train_step(self, batches: Iterator[Any]) -> None:
         """Take one optimizer step, over as many batches as are accumulated for it."""
