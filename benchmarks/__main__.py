@@ -5,10 +5,10 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import journal, service
+from benchmarks import images, journal, service
 from benchmarks.report import machine
 
-BENCHMARKS = {"service": service.measure, "journal": journal.measure}
+BENCHMARKS = {"service": service.measure, "journal": journal.measure, "images": images.measure}
 
 
 def main(names: list[str]) -> None:
