@@ -9,8 +9,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rankzero.cli.output import in_colour, in_words
 from rankzero.models import Job
 
-ACCURACIES = ("val/accuracy", "train/accuracy")
-LOSSES = ("train/loss", "val/loss")
+ACCURACIES = ("val/accuracy", "train/accuracy", "accuracy")
+LOSSES = ("train/loss", "val/loss", "loss")
 
 
 def follow(updates: Iterable[Job], console: Console) -> Job:
@@ -33,9 +33,11 @@ def describe(job: Job, eta_s: float | None) -> str:
     progress = job.progress
     if job.reason and not job.is_over:
         return job.reason
-    if progress is None or progress.total_steps is None:
+    if progress is None or (progress.total_steps or progress.step) is None:
         return ""
     parts = [f"epoch {progress.epoch or 1}/{progress.epochs}", f"step {progress.step or 0}/{progress.total_steps}"]
+    if progress.total_steps is None:  # a program of the user's own: it alone knows how much there will be
+        parts = [f"step {progress.step}"]
     parts += [f"{label} {value:.4f}" for label, value in _values(job)]
     if eta_s is not None and not job.is_over:
         parts.append(f"ETA {in_words(eta_s)}")

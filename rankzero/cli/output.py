@@ -1,6 +1,7 @@
 """What the command prints: one JSON document, or tables and lines for people."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -48,12 +49,11 @@ def print_job(
     console: Console, job: Job, *, attempts: Sequence[Attempt] = (), checkpoints: Sequence[Checkpoint] = ()
 ) -> None:
     """Print all that matters about one job."""
-    train = job.spec["train"]
     lines = {
         "job": f"{job.id}  {escape(job.name)}",
         "state": in_colour(job.state) + (f"  ({escape(job.reason)})" if job.reason else ""),
         "device": f"{job.device}  ({job.world_size} {'rank' if job.world_size == 1 else 'ranks'})",
-        "train": escape(f"{train['model']} on {train['data']}, {train['epochs']} epochs, {batch_of(job)}"),
+        "train": escape(training_of(job)),
         "progress": progress_of(job),
         "created": f"{job.created_at.isoformat()}  ({age_of(job)} ago)",
     }
@@ -96,11 +96,23 @@ def device_names(devices: Sequence[Device]) -> str:
     return f"{names} (simulated)" if any(device.simulated for device in devices) else names
 
 
+def training_of(job: Job) -> str:
+    """Return in a few words what a job trains, or which program it runs."""
+    train = job.spec["train"]
+    options = train.get("options") or {}
+    if train.get("recipe") == "script":
+        program = [options["script"]] if options.get("script") else ["-m", str(options.get("module"))]
+        return shlex.join(["python", *program, *map(str, options.get("args") or ())])
+    return f"{train['model']} on {train['data']}, {train['epochs']} epochs, {batch_of(job)}"
+
+
 def progress_of(job: Job) -> str:
     """Return in a few words how far a job is."""
     progress = job.progress
-    if progress is None or not progress.total_steps:
+    if progress is None or not (progress.total_steps or progress.step):
         return "-"
+    if not progress.total_steps:  # a program of the user's own: it alone knows how many there will be
+        return f"step {progress.step}"
     return f"{(progress.step or 0) / progress.total_steps:.0%} of {progress.total_steps} steps"
 
 

@@ -1,45 +1,18 @@
-"""The main job: from POST over HTTP through two ranks to metrics and a checkpoint, on PostgreSQL.
-
-One service for the whole module: its jobs want other devices, or wait for each other as jobs do.
-"""
+"""The main job: from POST over HTTP through two ranks to metrics and a checkpoint, on PostgreSQL."""
 
 import hashlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rankzero.client import Client
 from rankzero.errors import RefusedError
-from tests.api_server import ApiServer
-from tests.conftest import drop
-from tests.servers import PostgresServer, ValkeyServer
-from tests.service import DIGITS, Service
-from tests.waiting import wait_until
+from tests.service import DIGITS
 from trainer.checkpoints import load_checkpoint
 from trainer.journal import Started, read_records
 
 pytestmark = pytest.mark.timeout(300)
-
-
-@pytest.fixture(scope="module")
-def client(
-    postgres_session: PostgresServer,
-    valkey_session: ValkeyServer,
-    migrated_postgres_template: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Client]:
-    """A client of an API, with a worker of twelve simulated devices that has published what it can run."""
-    folder = tmp_path_factory.mktemp("service")
-    valkey_session.start()
-    url = postgres_session.create_database(template=migrated_postgres_template)
-    with Service(url, valkey_session.url, folder, simulated_devices=12) as service:
-        service.start_worker(cpu_slots=2)
-        wait_until(service.catalog_is_known, timeout_s=60, what="the worker to publish its catalog")
-        with ApiServer(url, folder, broker_url=valkey_session.url) as api, api.client() as client:
-            yield client
-    drop(postgres_session, url)
 
 
 def test_a_job_posted_for_two_devices_trains_and_all_it_reports_comes_back(client: Client) -> None:

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from rankzero.cli import exits
-from rankzero.cli.following import follow
-from rankzero.cli.output import batch_of, in_words
+from rankzero.cli.following import describe, follow
+from rankzero.cli.output import batch_of, in_words, progress_of, training_of
 from rankzero.errors import EmbeddedError, RankzeroError, RefusedError, UnreachableError, UsageError
 from rankzero.models import Job
 
@@ -43,6 +43,15 @@ def test_a_duration_shows_its_two_largest_units(seconds: float, words: str) -> N
 def test_a_batch_is_shown_as_it_is_trained_with(asked: int, progress: dict[str, int] | None, words: str) -> None:
     spec = {"device": "cuda:0,cuda:1", "train": {"batch": asked}}
     assert batch_of(job(spec=spec, progress=progress)) == words
+
+
+def test_a_program_of_the_users_own_is_shown_as_it_is_run_and_by_the_steps_it_tells_of() -> None:
+    options = {"script": "/home/me/my train.py", "module": None, "args": ["--epochs", "3"]}
+    spec = {"device": "cpu", "train": {"recipe": "script", "options": options}}
+    told = job(spec=spec, progress={"step": 7, "total_steps": None, "epoch": 1, "values": {"loss": 0.5}})
+    assert training_of(told) == "python '/home/me/my train.py' --epochs 3"
+    assert (progress_of(told), describe(told, None)) == ("step 7", "step 7  loss 0.5000")
+    assert progress_of(job(spec=spec, progress={"step": 0, "total_steps": None})) == "-"
 
 
 @pytest.mark.parametrize(("state", "code"), [("succeeded", 0), ("failed", 1), ("cancelled", 3)])

@@ -1,0 +1,81 @@
+"""Programs of the user's own as jobs: from POST over HTTP through two ranks to what they report, or to their end."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rankzero.client import Client
+from rankzero.errors import RefusedError
+from tests.waiting import wait_until
+from worker.processes import marked_processes
+
+pytestmark = pytest.mark.timeout(300)
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "ddp_script.py"
+
+
+def script(path: Path, **options: Any) -> dict[str, Any]:
+    return {"recipe": "script", "options": {"script": str(path), **options}}
+
+
+def are_free(client: Client) -> bool:
+    return all(device.held_by is None for host in client.hosts() for device in host.devices)
+
+
+def test_a_textbook_ddp_program_trains_on_two_ranks_and_its_metrics_and_checkpoints_come_back(
+    client: Client, tmp_path: Path
+) -> None:
+    arguments = ["--epochs", 2, "--output", str(tmp_path / "saved")]
+    job = client.submit(device="cpu", nproc_per_node=2, train=script(EXAMPLE, args=arguments))
+    assert (job.name, job.world_size) == ("ddp_script.py", 2)
+    over = client.wait(job.id, timeout_s=120)
+    assert over.state == "succeeded", over.failure
+    losses = list(client.metrics(job.id, names=["loss"]))
+    assert [(metric.step, metric.epoch) for metric in losses] == [(step, 1 + (step > 32)) for step in range(1, 65)]
+    assert losses[0].value is not None
+    assert losses[-1].value is not None
+    assert losses[-1].value < losses[0].value * 0.6  # it learns
+    saved = sorted(client.checkpoints(job.id), key=lambda each: each.step)
+    assert [(each.step, each.path) for each in saved] == [
+        (32 * epoch, str(tmp_path / "saved" / f"epoch-{epoch}.pt")) for epoch in (1, 2)
+    ]
+    assert over.progress is not None
+    assert (over.progress.step, over.progress.total_steps) == (64, None)
+
+
+def test_a_program_that_is_cancelled_leaves_its_devices_and_no_process(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "endless.py"
+    program.write_text("import time, rankzero\nrankzero.report(step=1, loss=1)\nwhile True:\n    time.sleep(1)\n")
+    job = client.submit(device="0,1", train=script(program))
+    wait_until(lambda: list(client.metrics(job.id)), timeout_s=60, what="its first report")
+    client.cancel(job.id)
+    cancelled = client.wait(job.id, timeout_s=30)
+    assert (cancelled.state, cancelled.attempt) == ("cancelled", 1)
+    assert are_free(client)
+    (attempt,) = client.attempts(job.id)
+    run_dir = attempt.placements[0].run_dir
+    assert [process for process in marked_processes() if process.run_dir == run_dir] == []
+
+
+def test_a_program_that_raises_fails_once_and_is_told_of_with_its_traceback(client: Client, tmp_path: Path) -> None:
+    program = tmp_path / "faulty.py"
+    program.write_text("import os\n\nif os.environ['RANK'] == '1':\n    raise LookupError('no such thing')\n")
+    job = client.submit(device="2,3", train=script(program))
+    failed = client.wait(job.id, timeout_s=60)
+    assert (failed.state, failed.attempt) == ("failed", 1)
+    assert failed.failure is not None
+    assert (failed.failure.cause, failed.failure.rank) == ("exception", 1)
+    assert failed.failure.message == "LookupError: no such thing"
+    assert failed.failure.traceback is not None
+    assert failed.failure.traceback.splitlines()[1] == f'  File "{program}", line 4, in <module>'
+    assert are_free(client)
+
+
+def test_options_that_are_none_are_refused_by_name(client: Client) -> None:
+    with pytest.raises(RefusedError) as refused:
+        client.submit(device="cpu", train=script(Path("relative.py")))
+    assert refused.value.status == 422
+    assert refused.value.fields == {
+        "train.options.script": "'relative.py' has to be an absolute path, on the host that trains"
+    }
