@@ -25,12 +25,13 @@ def test_one_and_two_ranks_train_the_same_weights_and_measure_the_same(tmp_path:
 
 
 @pytest.mark.timeout(300)
-def test_accumulated_augmented_mixed_and_averaged_training_is_the_same_on_one_two_and_four_ranks(
+def test_accumulated_mixed_averaged_clipped_and_partly_frozen_training_is_the_same_on_one_two_and_four_ranks(
     tmp_path: Path, images: Path
 ) -> None:
     options: dict[str, Any] = {"data": images, "epochs": 2, "batch": 8, "nbs": 16, "log_every": 1, "ema": 0.9}
     options |= {"augment": ["random_crop", "horizontal_flip"], "num_workers": 1}
     options |= {"options": {"mixup": 0.2, "cutmix": 1.0, "randaugment": 5, "label_smoothing": 0.1}}
+    options |= {"schedule": "one_cycle", "warmup_epochs": 0.7, "clip_norm": 0.1, "freeze": ["features.0", "features.3"]}
     alone = Run(prepare(tmp_path / "1", ranks=1, **options)).succeed()
     two = Run(prepare(tmp_path / "2", ranks=2, **options)).succeed()
     four = Run(prepare(tmp_path / "4", ranks=4, **options)).succeed()
@@ -44,6 +45,13 @@ def test_accumulated_augmented_mixed_and_averaged_training_is_the_same_on_one_tw
         for step, values in metrics(alone).items():
             assert metrics(together)[step] == pytest.approx(values, abs=1e-5)
     assert largest_difference(last_weights(alone, "model"), last_weights(alone, "unaveraged")) > 1e-5
+    norms = [values["train/grad_norm"] for values in metrics(alone).values() if "train/grad_norm" in values]
+    assert min(norm for norm in norms if norm is not None) > 0.1  # each was limited
+    # What is frozen is the average of itself.
+    trained, averaged = last_weights(alone, "unaveraged"), last_weights(alone, "model")
+    still = {name.rpartition(".")[0] for name in trained if torch.allclose(trained[name], averaged[name], rtol=1e-6)}
+    assert {"features.0", "features.3.squeeze", "features.3.expand1x1", "features.3.expand3x3"} <= still
+    assert "features.4.squeeze" not in still
 
 
 def test_a_run_tells_what_it_did_in_its_journal_and_its_checkpoint_matches(tmp_path: Path, images: Path) -> None:
