@@ -41,7 +41,7 @@ def fail(run: Run, *, status: int = EXIT_FAILED) -> ErrorReport:
 @pytest.mark.timeout(300)
 def test_a_rank_that_raises_in_epoch_2_is_named_with_its_traceback_within_40_s(tmp_path: Path) -> None:
     folder = draw_images(tmp_path / "images", train=400, val=4)
-    run = Run(prepare(tmp_path / "run", data=folder, epochs=2, batch=4, lr=1e-4))
+    run = Run(prepare(tmp_path / "run", data=folder, epochs=2, batch=4, lr=1e-4, cache_gb=0))
     # The last image that rank 1, and rank 0 never, reads in the second epoch breaks once the first epoch is over.
     files = open_image_folder(folder, val_fraction=0.1).train
     broken = files[sample_order(len(files), seed=0, epoch=1)[-1]].path
@@ -58,13 +58,17 @@ def test_a_rank_that_raises_in_epoch_2_is_named_with_its_traceback_within_40_s(t
     assert run.run_dir.last_checkpoint() is not None
 
 
-def test_a_broken_image_read_by_a_loader_process_is_named_in_one_line(tmp_path: Path) -> None:
-    folder = draw_images(tmp_path / "images", train=12, val=4)
-    broken = folder / "train" / "class1" / "0007.png"
-    broken.write_bytes(broken.read_bytes()[:100])
-    error = fail(Run(prepare(tmp_path / "run", data=folder, epochs=1, batch=4, num_workers=1)))
+def test_a_file_cut_at_a_third_is_named_before_the_first_step(tmp_path: Path) -> None:
+    folder = draw_images(tmp_path / "images", train=40, val=4)
+    broken = folder / "train" / "class0" / "0036.png"
+    content = broken.read_bytes()
+    broken.write_bytes(content[: len(content) // 3])
+    run = Run(prepare(tmp_path / "run", data=folder, epochs=1, batch=4, num_workers=1))
+    error = fail(run)
     assert error.cause is Cause.DATA
+    assert "1 of 44 images cannot be read" in error.message
     assert str(broken) in error.message
+    assert records(run.run_dir) == []
 
 
 def test_a_rank_killed_from_outside_is_named_with_its_signal(tmp_path: Path, images: Path) -> None:
