@@ -13,7 +13,7 @@ from trainer.recipes.recipe import TaskData
 from trainer.resuming import Resume
 
 DATA = TaskData(TensorDataset(), TensorDataset(), samples="2 train, 1 val", class_names=("a", "b"))
-STEP_2_OPTIONS = {"nbs", "ema", "sync_bn", "strategy", "augment", "dropout"}
+LATER_OPTIONS = {"nbs", "ema", "sync_bn", "strategy", "augment", "dropout", "freeze", "clip_norm", "patience"}
 
 
 def config(**changes: Any) -> TrainConfig:
@@ -23,7 +23,7 @@ def config(**changes: Any) -> TrainConfig:
 @pytest.fixture
 def old() -> Resume:
     """A checkpoint whose config has none of the options that came later."""
-    known = config().model_dump(mode="json", exclude=STEP_2_OPTIONS)
+    known = config().model_dump(mode="json", exclude=LATER_OPTIONS)
     return Resume(Path("step-00000001.pt"), checkpoint(1, config=known))
 
 
@@ -31,9 +31,18 @@ def test_an_option_that_a_checkpoint_does_not_know_was_at_its_default(old: Resum
     old.refuse_other_run(config(nbs=None, ema=None), DATA, steps_per_epoch=100)
 
 
-@pytest.mark.parametrize(("changes", "named"), [({"nbs": 128}, "nbs=None"), ({"ema": 0.9}, "ema=None")])
+@pytest.mark.parametrize(
+    ("changes", "named"), [({"nbs": 128}, "nbs=None"), ({"ema": 0.9}, "ema=None"), ({"freeze": ["fc"]}, r"freeze=\[\]")]
+)
 def test_an_option_that_a_checkpoint_does_not_know_cannot_be_turned_on_half_way(
     old: Resume, changes: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(CheckpointError, match=f"made with {named}"):
         old.refuse_other_run(config(**changes), DATA, steps_per_epoch=100)
+
+
+def test_a_run_does_not_continue_with_other_parts_frozen_and_says_what_to_do_instead() -> None:
+    made = Resume(Path("step-00000001.pt"), checkpoint(1, config=config(freeze=["fc", "bn1"]).model_dump(mode="json")))
+    made.refuse_other_run(config(freeze=["bn1", "fc"]), DATA, steps_per_epoch=100)
+    with pytest.raises(CheckpointError, match=r"freeze=\['bn1', 'fc'\], and .* freeze=\['fc'\]; .* as its weights$"):
+        made.refuse_other_run(config(freeze=["fc"]), DATA, steps_per_epoch=100)
