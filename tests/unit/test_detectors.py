@@ -122,3 +122,14 @@ def test_images_keep_the_size_that_they_come_in() -> None:
     model.backbone.register_forward_hook(lambda _layer, inputs, _output: seen.append(inputs[0].shape))  # type: ignore[union-attr]  # as above
     model(torch.rand(1, 3, 96, 96))
     assert seen == [torch.Size([1, 3, 96, 96])]
+
+
+@pytest.mark.parametrize("family", one_of_each_family())
+def test_mixed_precision_rounds_no_box(family: str) -> None:
+    model = over_images(one_of_each_family()[family]())
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        losses = model(images(), targets())
+        with torch.no_grad():
+            found = model.eval()(images())
+    assert {loss.dtype for loss in losses.values()} == {torch.float32}
+    assert {of_image["boxes"].dtype for of_image in found} == {torch.float32}

@@ -18,6 +18,8 @@ from torchvision.models.detection.rpn import RegionProposalNetwork
 from torchvision.models.detection.ssd import SSD
 from torchvision.models.detection.transform import GeneralizedRCNNTransform
 
+from trainer.precision import in_float32_or_more
+
 Target = Mapping[str, Any]
 """One image's objects: `boxes` [objects, 4], `labels` [objects] from 1 on, and in training `seed`."""
 
@@ -37,7 +39,7 @@ def build_detector(name: str, *, num_classes: int) -> nn.Module:
 def over_images(model: nn.Module) -> nn.Module:
     """Let one of torchvision's detectors take the mean of its images' losses; returns it.
 
-    Its layers change their class and nothing else, so that weights of torchvision's own fit.
+    Its layers change their class and no weight, so that those of torchvision's own fit.
     """
     model.__class__ = _MEAN_OVER_IMAGES[type(model)]
     assert isinstance(model.transform, GeneralizedRCNNTransform)
@@ -48,6 +50,12 @@ def over_images(model: nn.Module) -> nn.Module:
         for part in (model.rpn, model.roi_heads):
             own = part.fg_bg_sampler
             part.fg_bg_sampler = SeededSampler(own.batch_size_per_image, own.positive_fraction)
+        heads = [model.rpn.head, model.roi_heads.box_predictor]
+    else:
+        heads = [model.head]
+    for head in heads:
+        assert isinstance(head, nn.Module)
+        head.register_forward_hook(_outputs_in_float32)
     return model
 
 
@@ -205,6 +213,15 @@ _MEAN_OVER_IMAGES: dict[type[nn.Module], type[nn.Module]] = {
     RetinaNet: RetinaNet,  # (Lin et al., 2017) averages over images in torchvision already
     FasterRCNN: FasterRCNNOverImages,
 }
+
+
+def _outputs_in_float32(_head: nn.Module, _inputs: Any, outputs: Any) -> Any:
+    """Turn what a head says under autocast into float32: boxes are made of it, and bfloat16 knows 300 pixels to 2."""
+    if isinstance(outputs, torch.Tensor):
+        return in_float32_or_more(outputs)
+    if isinstance(outputs, dict):
+        return {name: _outputs_in_float32(_head, _inputs, output) for name, output in outputs.items()}
+    return type(outputs)(_outputs_in_float32(_head, _inputs, output) for output in outputs)
 
 
 def _of_image(outputs: Mapping[str, torch.Tensor], index: int) -> dict[str, torch.Tensor]:
