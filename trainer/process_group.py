@@ -162,6 +162,11 @@ class ProcessGroup:
     def world_size(self) -> int:
         return self.environment.world_size
 
+    @property
+    def is_one_node(self) -> bool:
+        """Whether all ranks of the run are on this host."""
+        return self.world_size == self.environment.local_world_size
+
     def share(self, name: str, value: str) -> str:
         """Return rank 0's `value` on every rank."""
         return shared(self.store, name, value, rank=self.rank)

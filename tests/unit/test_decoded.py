@@ -1,6 +1,8 @@
 """Decoded files: the same pixels with the cache and without, and broken files found before training."""
 
+import resource
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from PIL import Image
 from trainer.config import TrainConfig
 from trainer.data.decoded import OpenedImages, open_images
 from trainer.data.known import DATA_ROOT_VARIABLE
+from trainer.data.pixel_cache import PixelCache, file_bytes, open_cache
 from trainer.errors import DataError
 from trainer.process_group import ProcessGroup
 
@@ -53,6 +56,26 @@ def test_with_a_cache_every_file_is_decoded_once_and_before_training(paths: list
         path.unlink()
     assert torch.stack([train[index] for index in range(30)]).shape == (30, 3, 16, 16)
     assert val[9].shape == (3, 16, 16)
+
+
+def test_a_disk_with_room_for_some_is_told_and_the_others_are_decoded_anew(
+    paths: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (whole,) = opened(paths, num_workers=0, **UNCACHED).sources
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def open_then_fill(*args: Any, **options: Any) -> tuple[PixelCache | None, str]:
+        found = open_cache(*args, **options)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes(40, 16) - 10 * 3 * 16 * 16, limits[1]))
+        return found
+
+    monkeypatch.setattr("trainer.data.decoded.open_cache", open_then_fill)
+    try:
+        images = opened(paths, num_workers=0, **CACHED)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert images.notes == ("the disk had room for 30 decoded images: the others are decoded anew in each epoch",)
+    assert all(torch.equal(images.sources[0][index], whole[index]) for index in range(40))
 
 
 def test_a_file_that_is_gone_in_mid_run_is_named(paths: list[Path]) -> None:

@@ -1,8 +1,9 @@
 """Decoded images: what the data sets are built on, files read and resized, or anything else that has images."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -77,53 +78,49 @@ def open_images(*sets: Sequence[Path], config: TrainConfig, group: ProcessGroup)
     paths = [path for each in sets for path in each]
     cache, note = open_cache(len(paths), size=config.image_size, budget_gb=config.cache_gb, group=group)
     files = DecodedFiles(paths, size=config.image_size, cache=cache)
+    # Where decoding leaves nothing behind, and a broken file ends the run sooner or later anyway, its two ends have to
+    # do: a pass over all of a large set is what the cache would have saved.
+    decodes = cache is not None or config.on_bad_image == "skip"
+    look = files.__getitem__ if decodes else partial(_check_ends, files)
     begun_s = time.monotonic()
-    reasons = screen(
-        len(paths), _look(files, cache, config), matter="images", num_workers=config.num_workers, group=group
-    )
+    broken = screen(len(paths), look, matter="images", num_workers=config.num_workers, group=group)
     took_s = time.monotonic() - begun_s
-    if reasons and config.on_bad_image == "fail":
+    what = named([broken[index] for index in broken])
+    if broken and config.on_bad_image == "fail":
         raise DataError(
-            f"data: {len(reasons)} of {len(paths)} images cannot be read (on_bad_image: skip leaves such out): "
-            f"{named(list(reasons.values()))}"
+            f"data: {len(broken)} of {len(paths)} images cannot be read (on_bad_image: skip leaves such out): {what}"
         )
-    slots = _by_set(sets)
-    kept = [[slot for slot in of_set if slot not in reasons] for of_set in slots]
-    for before, after in zip(slots, kept, strict=True):
-        if before and not after:
-            raise DataError(f"data: none of {len(before)} images can be read: {named(list(reasons.values()))}")
-    left_out = f"data: {len(reasons)} of {len(paths)} images cannot be read and are left out: "
+    notes = [note] if note else []
+    if took_s > _WORTH_TELLING_S:
+        notes.append(f"{len(paths)} images {'decoded' if decodes else 'looked at'} in {took_s:.0f} s")
+    if cache is not None and group.is_one_node and (kept := cache.filled()) < len(paths) - len(broken):
+        notes.append(f"the disk had room for {kept} decoded images: the others are decoded anew in each epoch")
     return OpenedImages(
         sources=tuple(
-            DecodedFiles([paths[slot] for slot in of_set], size=config.image_size, cache=cache, slots=of_set)
-            for of_set in kept
+            DecodedFiles([paths[slot] for slot in slots], size=config.image_size, cache=cache, slots=slots)
+            for slots in _readable(sets, broken)
         ),
-        broken=frozenset(paths[index] for index in reasons),
-        warnings=(left_out + named(list(reasons.values())),) if reasons else (),
-        notes=tuple(filter(None, (note, _told(len(paths), took_s, cache)))),
+        broken=frozenset(paths[index] for index in broken),
+        warnings=(f"data: {len(broken)} of {len(paths)} images cannot be read and are left out: {what}",)
+        if broken
+        else (),
+        notes=tuple(notes),
     )
 
 
-def _by_set(sets: Sequence[Sequence[Path]]) -> list[range]:
-    """Return the slots of each set's images: one set after the other."""
-    slots, first = [], 0
+def _check_ends(files: DecodedFiles, index: int) -> None:
+    check_ends(files.paths[index])
+
+
+def _readable(sets: Sequence[Sequence[Path]], broken: Mapping[int, str]) -> list[list[int]]:
+    """Return the slots of each set's images, one set after the other, without those of the broken files."""
+    found: list[list[int]] = []
+    first = 0
     for each in sets:
-        slots.append(range(first, first + len(each)))
+        slots = range(first, first + len(each))
+        readable = [slot for slot in slots if slot not in broken]
+        if slots and not readable:
+            raise DataError(f"data: none of {len(slots)} images can be read: {named([broken[slot] for slot in slots])}")
+        found.append(readable)
         first += len(each)
-    return slots
-
-
-def _look(files: DecodedFiles, cache: PixelCache | None, config: TrainConfig) -> Callable[[int], object]:
-    """Return how to look at a file.
-
-    Where nothing is kept of decoding it, and a broken one ends the run sooner or later anyway, its two ends have to do:
-    a whole pass over a large set is what the cache would have saved.
-    """
-    if cache is not None or config.on_bad_image == "skip":
-        return files.__getitem__
-    return lambda index: check_ends(files.paths[index])
-
-
-def _told(count: int, took_s: float, cache: PixelCache | None) -> str:
-    what = "decoded" if cache is not None else "looked at"
-    return f"{count} images {what} in {took_s:.0f} s" if took_s > _WORTH_TELLING_S else ""
+    return found

@@ -65,6 +65,10 @@ class PixelCache:
                 raise
             self._has_room = False
 
+    def filled(self) -> int:
+        """Return how many slots have their image."""
+        return self._mapped[: self._slots].count(1)
+
     def __reduce__(self) -> tuple[object, ...]:
         """Hand the open file to a loader process that is spawned; a forked one has it already."""
         return _handed_over, (reduction.DupFd(self._descriptor), self._slots, self._size)

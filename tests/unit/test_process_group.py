@@ -1,0 +1,28 @@
+"""The process group: words that ranks exchange over the store."""
+
+import torch
+from torch._C._distributed_c10d import HashStore
+
+from trainer.environment import RankEnvironment
+from trainer.process_group import ProcessGroup
+
+
+def ranks(store: HashStore) -> list[ProcessGroup]:
+    """Two nodes of two ranks each."""
+    environments = [
+        RankEnvironment(rank=rank, local_rank=rank % 2, world_size=4, local_world_size=2, node_rank=rank // 2)
+        for rank in range(4)
+    ]
+    return [ProcessGroup(environment, torch.device("cpu"), store) for environment in environments]
+
+
+def test_each_node_hears_its_own_first_rank() -> None:
+    heard = [group.share_on_node("file", f"of rank {group.rank}") for group in ranks(HashStore())]
+    assert heard == ["of rank 0", "of rank 0", "of rank 2", "of rank 2"]
+
+
+def test_a_rank_alone_hears_itself() -> None:
+    group = ProcessGroup.alone(torch.device("cpu"))
+    assert group.share_on_node("file", "mine") == "mine"
+    assert group.exchange("found", "mine") == ["mine"]
+    assert group.is_one_node
