@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -90,12 +91,22 @@ def assemble(
     model = model.to(group.device)
     if config.channels_last:
         model, data = weights_in_channels_last(model), batches_in_channels_last(data)
+    is_distributed = group.store is not None
+    without_graph = partial(why_eager, config, group.device, is_distributed=is_distributed, devices=split_among)
     if config.batch == AUTO_BATCH and batch is not None:
         takers = group.world_size * split_among
         among = "devices" if split_among > 1 else "ranks"
         config = config.model_copy(update={"batch": continued_batch(batch, takers, among=among)})
     elif config.batch == AUTO_BATCH:
-        measured = resolve_batch(config, group=group, recipe=recipe, model=model, data=data, split_among=split_among)
+        measured = resolve_batch(
+            config,
+            group=group,
+            recipe=recipe,
+            model=model,
+            data=data,
+            split_among=split_among,
+            is_graphed=config.cuda_graph and without_graph(accumulate=1) is None,
+        )
         config = config.model_copy(update={"batch": measured})
     batch_taken = micro_batch(config.batch, group.world_size * split_among, parts=run_config.micro_batches)
     share = per_rank_batch(batch_taken, group.world_size)
@@ -120,13 +131,7 @@ def assemble(
     average = WeightAverage(model, decay=config.ema) if config.ema is not None else None
     if config.compile:
         compile_in_place(model, *([average.model] if average is not None else []), device=group.device)
-    eager = why_eager(
-        config,
-        group.device,
-        is_distributed=group.store is not None,
-        devices=split_among,
-        accumulate=sampler.accumulate,
-    )
+    eager = without_graph(accumulate=sampler.accumulate)
     options: dict[str, Any] = {
         "num_workers": config.num_workers,
         "prefetch": config.prefetch,

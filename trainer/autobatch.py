@@ -42,11 +42,13 @@ def resolve_batch(
     model: nn.Module,
     data: TaskData,
     split_among: int = 1,
+    is_graphed: bool = False,
 ) -> int:
     """Return the global batch that `batch: -1` stands for, the same on every rank.
 
     Rank 0 measures on its device, so the model must still be its own: neither wrapped nor with BatchNorm synchronised,
     which would wait for the other ranks. `split_among`: devices that each rank's batch is split among by strategy `dp`.
+    `is_graphed`: a CUDA graph will hold a step's memory for good, beside that of a last batch of another size.
 
     It is a multiple of the number of devices, at most `nbs` rounded down to one, and no more than puts the whole
     training set into one batch; one sample for each device at least. Raises DeviceMemoryError where that does not fit,
@@ -65,7 +67,15 @@ def resolve_batch(
             # DataParallel's first device also holds the gradients of another while it adds them to its own.
             copies = (config.ema is not None) + (split_among > 1)
             keeps_gradients = devices > 1 or config.nbs is not None
-            probe = Probe(config, recipe, model, data, keeps_gradients=keeps_gradients, weight_copies=copies)
+            probe = Probe(
+                config,
+                recipe,
+                model,
+                data,
+                keeps_gradients=keeps_gradients,
+                weight_copies=copies,
+                times=2 if is_graphed else 1,
+            )
             share = probe.largest_batch(at_most=max(1, at_most))
     return int(group.share("batch", str(share))) * devices
 
@@ -98,11 +108,13 @@ class Probe:
         *,
         keeps_gradients: bool = False,
         weight_copies: int = 0,
+        times: int = 1,
     ) -> None:
         """`keeps_gradients`: whether gradients stay during the next forward pass, as they do in DDP's buckets and in
-        accumulation. `weight_copies`: copies of the weights that training keeps and the probe does not make."""
+        accumulation. `weight_copies`: copies of the weights that training keeps and the probe does not make. `times`:
+        how often training needs a step's memory at once."""
         self.config, self.recipe, self.model, self.data = config, recipe, model, data
-        self.keeps_gradients, self.weight_copies = keeps_gradients, weight_copies
+        self.keeps_gradients, self.weight_copies, self.times = keeps_gradients, weight_copies, times
         self.device = next(model.parameters()).device
         self.optimizer = build_optimizer(config, model)
         set_learning_rate(self.optimizer, 0)  # with the one for a whole batch, steps on a few samples may diverge
@@ -170,7 +182,7 @@ class Probe:
         free, total = torch.cuda.mem_get_info(self.device)
         ours = min(free + torch.cuda.memory_reserved(self.device), int(limit * total))
         weights = sum(tensor.nbytes for tensor in (*self.model.parameters(), *self.model.buffers()))
-        budget = max(0, int(ours * (1 - HEADROOM)) - self.weight_copies * weights)
+        budget = max(0, int(ours * (1 - HEADROOM)) - self.weight_copies * weights) // self.times
         torch.cuda.set_per_process_memory_fraction(budget / total, self.device)
         try:
             yield

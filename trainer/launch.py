@@ -73,17 +73,9 @@ def launch(
                 folder.mkdir(exist_ok=True)
             stop = StopRequest()
             with stop_signals(stop.handle):
-                while True:
-                    _forget_end(run_dir, config.local_world_size)
-                    since = last_seq(run_dir)
-                    outcome = _Launch(run_dir, config, stop, grace_s, watch).run(start)
-                    if outcome.error is None or stop.signals:
-                        return outcome
-                    smaller = smaller_parts(run_dir, config, outcome.error, since=since)
-                    if smaller is None:
-                        return failed(run_dir, with_way_out(outcome.error, config, is_relaunched=config.nnodes == 1))
-                    commit(run_dir, smaller, outcome.error)
-                    config = smaller
+                return _run_until_it_fits(
+                    run_dir, config, stop, lambda config: _Launch(run_dir, config, stop, grace_s, watch).run(start)
+                )
         except OSError as error:
             if completed := run_dir.completed():
                 return Outcome(completed=completed)
@@ -108,6 +100,24 @@ class StopRequest:
 
     def handle(self, number: int, _frame: FrameType | None) -> None:
         self.signals.append(signal.Signals(number))
+
+
+def _run_until_it_fits(
+    run_dir: RunDir, config: RunConfig, stop: StopRequest, run: Callable[[RunConfig], Outcome]
+) -> Outcome:
+    """Run set after set of ranks, as long as a device's memory runs out and smaller parts of a batch can be tried."""
+    while True:
+        _forget_end(run_dir, config.local_world_size)
+        since = last_seq(run_dir)
+        outcome = run(config)
+        if outcome.error is None or stop.signals:
+            return outcome
+        smaller = smaller_parts(run_dir, config, outcome.error, since=since)
+        if smaller is None:
+            told = with_way_out(outcome.error, config, is_relaunched=config.nnodes == 1)
+            return outcome if told is outcome.error else failed(run_dir, told)
+        commit(run_dir, smaller, outcome.error)
+        config = smaller
 
 
 class _Launch:
