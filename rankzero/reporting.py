@@ -69,10 +69,21 @@ def resume_path() -> Path | None:
 
 def _reports() -> "Reports | None":
     """Return where this process reports to; None outside a run, and on every rank but rank 0."""
-    if not os.environ.get(_RUN_DIR_VARIABLE) or os.environ.get("RANK", "0") != "0":
+    if not os.environ.get(_RUN_DIR_VARIABLE) or os.environ.get("RANK", "0") != "0" or _is_other_rank():
         return None
     reports: Reports = _trainer_reports().Reports.of_this_run()
     return reports
+
+
+def _is_other_rank() -> bool:
+    """Whether it is a rank of a group that the program has made among processes it started itself."""
+    distributed = sys.modules.get("torch.distributed")
+    return (
+        distributed is not None
+        and distributed.is_available()
+        and distributed.is_initialized()
+        and distributed.get_rank() != 0
+    )
 
 
 @cache

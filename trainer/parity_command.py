@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.errors import Cause, RunFailedError, RunInterruptedError
+from trainer.config import SCRIPT
+from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
 from trainer.interrupting import interruptible
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from trainer.terminal import say
@@ -41,6 +42,8 @@ def _prove(options: argparse.Namespace) -> int:
         from trainer.parity import parity, reasons  # imports torch
 
     file = TrainFile.read(options.file, device=options.device)
+    if file.train.recipe == SCRIPT:
+        raise ConfigError("recipe: what a program trains on each number of ranks is its own, and cannot be compared")
     world_sizes: tuple[int, ...] = options.world_sizes
     double = not options.float32
     results = parity(file, world_sizes, steps=options.steps, tolerance=options.tolerance, double=double)

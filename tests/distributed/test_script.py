@@ -159,6 +159,27 @@ def test_a_rank_that_ends_otherwise_is_told_of(end: str, status: int | None, mes
     assert run_dir.completed() is None
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"script": "/missing/train.py"},
+            "ConfigError: options.script: there is no file /missing/train.py on this host",
+        ),
+        ({"script": None, "module": "missing"}, "ConfigError: options.module: there is no module missing to be found"),
+        ({"cwd": "/missing"}, "ConfigError: options.cwd: /missing cannot be entered"),
+    ],
+)
+def test_what_is_not_on_the_host_that_trains_is_the_configurations_fault(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    run_dir = prepare(tmp_path, "", ranks=1, **options)
+    assert Run(run_dir).wait() == 2
+    error = run_dir.read_error()
+    assert error is not None
+    assert (error.cause, error.message[: len(message)]) == ("config", message)
+
+
 def test_a_syntax_error_is_told_with_its_line_and_a_missing_program_before_anything_starts(tmp_path: Path) -> None:
     run_dir = prepare(tmp_path, "print('fine')\nthis is\n", ranks=1)
     assert Run(run_dir).wait() == 1

@@ -72,6 +72,29 @@ def test_a_program_that_raises_fails_once_and_is_told_of_with_its_traceback(clie
     assert are_free(client)
 
 
+def test_a_program_that_lost_a_rank_is_tried_again_and_goes_on_from_its_checkpoint(
+    client: Client, tmp_path: Path
+) -> None:
+    program = tmp_path / "killed.py"
+    program.write_text(
+        "import os, signal, rankzero\n"
+        "saved = rankzero.resume_path()\n"
+        "if saved:\n"
+        "    rankzero.report(step=2, resumed=float(saved.read_text()))\n"
+        "elif os.environ['RANK'] == '0':\n"
+        "    open('saved.txt', 'w').write('42')\n"
+        "    rankzero.checkpoint('saved.txt', step=1)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    job = client.submit(device="4,5", train=script(program))
+    over = client.wait(job.id, timeout_s=60)
+    assert (over.state, over.attempt) == ("succeeded", 2)
+    lost, _ = client.attempts(job.id)
+    assert lost.failure is not None
+    assert (lost.failure.cause, lost.failure.rank) == ("killed_by_signal", 0)
+    assert [(metric.attempt, metric.step, metric.value) for metric in client.metrics(job.id)] == [(2, 2, 42.0)]
+
+
 def test_options_that_are_none_are_refused_by_name(client: Client) -> None:
     with pytest.raises(RefusedError) as refused:
         client.submit(device="cpu", train=script(Path("relative.py")))

@@ -11,9 +11,11 @@ from jobs.spec import JobSpec
 from trainer.config import TrainConfig
 from trainer.errors import ConfigError, DeviceError
 from trainer.journal import CheckpointSaved, JournalWriter
+from trainer.parity_command import run_parity
 from trainer.run_dir import RunConfig, RunDir
 from trainer.script.options import script_options
 from trainer.script.surroundings import digest, surroundings
+from trainer.train_file import train_config
 
 
 def config(*devices: str, simulated: bool = False, resume: Path | None = None, **options: Any) -> RunConfig:
@@ -86,6 +88,19 @@ def test_options_that_are_none_are_named(options: dict[str, Any], message: str) 
     with pytest.raises(ConfigError) as raised:
         script_options(TrainConfig(recipe="script", options=options))
     assert message in str(raised.value)
+
+
+def test_an_option_of_other_recipes_is_named_with_the_way_out() -> None:
+    with pytest.raises(ConfigError) as raised:
+        train_config({"recipe": "script", "options": {"module": "train"}, "epochs": 5})
+    assert str(raised.value) == "epochs: recipe script takes none; hand it over in options.args"
+
+
+def test_a_programs_ranks_cannot_be_compared(tmp_path: Path) -> None:
+    file = tmp_path / "train.yaml"
+    file.write_text("recipe: script\noptions: {module: train}\n")
+    with pytest.raises(ConfigError, match="cannot be compared"):
+        run_parity([str(file), "--world-sizes", "1,2"])
 
 
 @pytest.mark.parametrize(

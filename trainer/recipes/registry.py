@@ -30,6 +30,8 @@ def recipe_type(name: str) -> type[Recipe]:
         module, attribute = _OWN[name].split(":")
         own: type[Recipe] = getattr(import_module(module), attribute)
         return own
+    if name == SCRIPT:
+        raise ConfigError("recipe: script is a program of the user's own, of which there is no more to do than run it")
     entries = [entry for entry in _added() if entry.name == name]
     if not entries:
         raise ConfigError(f"recipe: {name!r} is unknown; {nearest(name, recipe_names())}")

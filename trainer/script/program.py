@@ -5,6 +5,7 @@ import runpy
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType, TracebackType
 
@@ -23,20 +24,23 @@ class OurModules:
     """
 
     def __init__(self) -> None:
-        self._ours: dict[str, ModuleType] = {}
+        self._aside: dict[str, ModuleType] | None = None
 
     def step_aside(self) -> None:
-        self._ours = _taken()
+        self._aside = _taken()
 
     @contextmanager
     def back(self) -> Iterator[None]:
         """Have them where our own imports look for them; afterwards the program's are back."""
+        if self._aside is None:
+            yield
+            return
         theirs = _taken()
-        sys.modules.update(self._ours)
+        sys.modules.update(self._aside)
         try:
             yield
         finally:
-            self._ours = _taken()
+            self._aside = _taken()
             sys.modules.update(theirs)
 
 
@@ -63,6 +67,8 @@ def enter(options: ScriptOptions, *, otherwise: Path) -> None:
     sys.path[0] = str(script.resolve().parent if script is not None else folder)
     if str(_ROOT) not in sys.path:
         sys.path.append(str(_ROOT))  # last: `import rankzero` works, and hides nothing of the program's
+    if options.module is not None and PathFinder.find_spec(options.module.partition(".")[0]) is None:
+        raise ConfigError(f"options.module: there is no module {options.module} to be found from {folder}")
     sys.argv = [options.script or str(options.module), *options.args]
 
 
