@@ -42,7 +42,8 @@ def check_inputs(config: RunConfig, *, written: TrainConfig, has_own_model: bool
 
     Raises:
         ConfigError: for an unknown name of a data set, a file of weights that is not there, a warm-up that does not end
-            and, where torch is loaded, for an unknown model or a device that this host does not have.
+            and, where torch is loaded, for an unknown model, an option that the recipe does not take or a device that
+            this host does not have.
         DataError: for a data folder that is not there, and the missing files of a data set that is known by name.
         CheckpointError: for a checkpoint that is not there.
     """
@@ -62,8 +63,7 @@ def check_inputs(config: RunConfig, *, written: TrainConfig, has_own_model: bool
     refuse_endless_warmup(written)
     if "torch" in sys.modules:
         _check_devices(config)
-        if not has_own_model:
-            _check_model(written)
+        _check_recipe(written, has_own_model=has_own_model)
 
 
 def _located_program(train: TrainConfig) -> dict[str, str]:
@@ -123,9 +123,9 @@ def _check_devices(config: RunConfig) -> None:
         local_device(device, simulated=config.simulated)
 
 
-def _check_model(train: TrainConfig) -> None:
-    from trainer.recipes.registry import recipe_type
+def _check_recipe(train: TrainConfig, *, has_own_model: bool) -> None:
+    from trainer.recipes.registry import build_recipe
 
-    models = recipe_type(train.recipe).models()
-    if train.model not in models:
+    models = build_recipe(train).models()
+    if not has_own_model and train.model not in models:
         raise ConfigError(f"model: {train.model!r} is no model of {train.recipe}; {nearest(train.model, models)}")

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from trainer.config import TrainConfig
+from trainer.data.loading import on_device
 from trainer.data.seeded import SeededSamples
 from trainer.errors import ConfigError
 from trainer.process_group import ProcessGroup
@@ -108,6 +109,15 @@ def test_pixels_are_standardized_with_the_mean_and_deviation_of_imagenet() -> No
     torch.testing.assert_close(images, expected)
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_makes_the_same_of_a_batch_as_the_cpu() -> None:
+    data = opened(classification(augment=("random_crop", "horizontal_flip"), **ALL))
+    items = data.collate([SeededSamples(data.train, seed=5)[0, index] for index in range(12)])
+    on_cpu, on_gpu = data.prepare_train(items), data.prepare_train(on_device(items, torch.device("cuda")))
+    for ours, theirs in zip(on_cpu, on_gpu, strict=True):
+        torch.testing.assert_close(theirs.cpu(), ours, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize(("classes", "has_top5"), [(2, False), (5, False), (6, True)])
 def test_top_5_is_measured_where_it_says_more_than_nothing(classes: int, has_top5: bool) -> None:
     recipe = classification(classes=classes)
@@ -139,6 +149,8 @@ def test_each_class_is_told_how_many_samples_it_has_and_how_many_were_right() ->
         ({"label_smoothing": 1}, "options: label_smoothing"),
         ({"mixup": 0}, "options: mixup"),
         ({"randaugment": 31}, "options: randaugment"),
+        ({"mixup": True}, "options: mixup: true is a truth value"),
+        ({"synthetic": {"train": True}}, r"options: synthetic\.train: Input should be a valid integer"),
         ({"mix_up": 1}, "did you mean mixup"),
         ({"synthetic": {"class": 3}}, "options: synthetic.class is no option"),
     ],

@@ -89,6 +89,7 @@ def test_where_torch_is_loaded_a_model_or_device_that_is_not_there_is_told_as_we
         refusal(ConfigError, recipe="classificaton")
         == "recipe: 'classificaton' is unknown; did you mean classification?"
     )
+    assert refusal(ConfigError, options={"mixupp": 1}) == "options: mixupp is no option; did you mean mixup?"
     assert refusal(DeviceError, device="999").startswith("device: 'cuda:999' is not on this host")
 
 

@@ -24,11 +24,11 @@ class SyntheticOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    classes: int = Field(default=10, ge=2, le=10_000)
+    classes: int = Field(default=10, ge=2, le=10_000, strict=True)
     """Number of classes."""
-    train: int = Field(default=2000, ge=1, le=100_000_000)
+    train: int = Field(default=2000, ge=1, le=100_000_000, strict=True)
     """Number of training images."""
-    val: int = Field(default=500, ge=1, le=100_000_000)
+    val: int = Field(default=500, ge=1, le=100_000_000, strict=True)
     """Number of validation images."""
 
 
