@@ -82,4 +82,4 @@ def with_way_out(error: ErrorReport, config: RunConfig, *, is_relaunched: bool) 
     else:
         nominal = batch * accumulated_batches(config.train)
         way = f"to take the same steps with less memory, begin anew with batch: {batch // parts} and nbs: {nominal}"
-    return error.model_copy(update={"message": f"{error.message}; {way}"})
+    return error.model_copy(update={"message": f"{error.message.rstrip('.')}; {way}"})
