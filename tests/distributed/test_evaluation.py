@@ -5,6 +5,7 @@ import os
 import sys
 import warnings
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,13 @@ from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
 from trainer.evaluation import evaluate
 from trainer.process_group import ProcessGroup
+from trainer.recipes.recipe import Evaluation
 from trainer.run_dir import RunConfig, RunDir
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="a forked process cannot compute on macOS")
 
 
-def measure_on(ranks: int, data: Path, folder: Path) -> dict[str, float]:
+def measure_on(ranks: int, data: Path, folder: Path) -> Evaluation:
     """Validate a fresh model on `data`, shared among forked Gloo ranks; every rank has to have the same result.
 
     Forked, since of four processes that only validate 11 images, each would first import torch for seconds.
@@ -35,8 +37,7 @@ def measure_on(ranks: int, data: Path, folder: Path) -> dict[str, float]:
         start_processes(_measure, (ranks, data, folder), nprocs=ranks, start_method="fork")  # type: ignore[no-untyped-call]  # torch's own
     results = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(ranks)]
     assert results == [results[0]] * ranks
-    values: dict[str, float] = results[0]
-    return values
+    return Evaluation(**results[0])
 
 
 def _measure(rank: int, ranks: int, data: Path, folder: Path) -> None:
@@ -46,7 +47,9 @@ def _measure(rank: int, ranks: int, data: Path, folder: Path) -> None:
     store = FileStore(str(folder / "store"), ranks) if ranks > 1 else None
     group = ProcessGroup.join(environment, store, device="cpu", simulated=False, timeout_s=60)
     train = TrainConfig.model_validate(TINY | {"data": str(data), "batch": 12})
-    parts = assemble(RunDir(folder), RunConfig(train=train, devices=("cpu",) * ranks), group, batch=None)
+    parts = assemble(
+        RunDir(folder), RunConfig(train=train, devices=("cpu",) * ranks), group, batch=None, is_continued=False
+    )
     found = evaluate(
         parts.evaluated,
         parts.val_loader,
@@ -58,7 +61,7 @@ def _measure(rank: int, ranks: int, data: Path, folder: Path) -> None:
         alive=lambda: None,
     )
     assert found is not None
-    (folder / f"{rank}.json").write_text(json.dumps(found.metrics))
+    (folder / f"{rank}.json").write_text(json.dumps(asdict(found)))
     group.wait_for_all()
     group.leave()
 
@@ -68,11 +71,17 @@ def test_samples_measure_the_same_on_one_two_three_and_four_ranks(samples: int, 
     # At 12, 6, 4 and 3 samples a batch; of a single sample, most ranks have none.
     data = draw_images(tmp_path / "images", train=12, val=samples, classes=6)
     alone = measure_on(1, data, tmp_path / "1")
-    assert alone.keys() == {"val/loss", "val/accuracy", "val/top5"}
+    assert alone.metrics.keys() == {"val/loss", "val/accuracy", "val/top5"}
+    assert [figures["samples"] for figures in alone.by_class.values()] == [
+        (samples + 5 - label) // 6 for label in range(6)
+    ]
+    right = sum(figures["correct"] for figures in alone.by_class.values())
+    assert right == pytest.approx(alone.metrics["val/accuracy"] * samples)
     for ranks in (2, 3, 4):
         together = measure_on(ranks, data, tmp_path / str(ranks))
-        assert together == pytest.approx(alone, abs=1e-6)
+        assert together.metrics == pytest.approx(alone.metrics, abs=1e-6)
+        assert together.by_class == alone.by_class
         for name in ("val/accuracy", "val/top5"):
-            counted = together[name] * samples
+            counted = together.metrics[name] * samples
             assert counted == pytest.approx(round(counted), abs=1e-9)
-            assert round(counted) == round(alone[name] * samples)
+            assert round(counted) == round(alone.metrics[name] * samples)
