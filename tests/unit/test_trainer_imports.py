@@ -22,7 +22,9 @@ import pytest
         "trainer.parent_death",
         "trainer.preflight",
         "trainer.rank",
+        "trainer.reports",
         "trainer.run_dir",
+        "trainer.script.rank",
         "trainer.terminal",
     ],
 )

@@ -1,6 +1,7 @@
 """What runs report: stored once however often it is told, and read as one series over all attempts."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,15 @@ def test_the_same_reports_told_twice_change_nothing(service: Service) -> None:
 
     assert service.everything() == before
     assert [(each.step, each.best) for each in checkpoints(service, placement.job_id)] == [(2, True), (3, False)]
+
+
+def test_a_file_that_is_written_over_is_known_as_what_it_is_now(service: Service) -> None:
+    placement = service.run()
+    first = checkpoint(1)
+    second = replace(first, step=2, sha256="2" * 64, size_bytes=20, at=AT + timedelta(seconds=1))
+    add(service, placement, first, second, first)
+    (known,) = checkpoints(service, placement.job_id)
+    assert (known.path, known.step, known.sha256, known.size_bytes) == (first.path, 2, "2" * 64, 20)
 
 
 def test_one_checkpoint_is_the_best_over_all_attempts(service: Service) -> None:
