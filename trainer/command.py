@@ -1,6 +1,6 @@
 """The command `python -m trainer`: run a run directory or a train.yaml, print the catalog, evaluate a checkpoint.
 
-`python -m trainer parity` has options of its own (trainer.parity_command).
+`python -m trainer parity` and `advise` have options of their own (trainer.parity_command, trainer.advise_command).
 """
 
 import argparse
@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from trainer.advise_command import run_advise
 from trainer.config import SCRIPT
 from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import ErrorReport
@@ -45,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _status_of(words: Sequence[str]) -> int:
     if words and words[0] == "parity":
         return run_parity(words[1:])
+    if words and words[0] == "advise":
+        return run_advise(words[1:])
     return _run(_parser().parse_args(words))
 
 
@@ -150,7 +153,9 @@ def _end_with(status: int) -> NoReturn:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m trainer", description="Train a model on a list of devices.")
-    parser.add_argument("target", help="a run directory, a train.yaml, or the word `catalog`, `evaluate` or `parity`")
+    parser.add_argument(
+        "target", help="a run directory, a train.yaml, or the word `catalog`, `evaluate`, `parity` or `advise`"
+    )
     parser.add_argument("checkpoint", type=Path, nargs="?", help="the checkpoint to evaluate")
     parser.add_argument(
         "--device", help='where: "0,1", "cpu", "mps" or "auto" (with a train.yaml); one device for `evaluate`'

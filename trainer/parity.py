@@ -1,26 +1,20 @@
 """Parity: the proof, on a user's own configuration, that it trains the same weights on any number of ranks."""
 
-import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 from torch import nn
 
-from trainer.caller import Call, pack, refuse_call_inside_run, write_call
+from trainer.caller import Call, pack, write_call
 from trainer.checkpoints import Checkpoint, load_checkpoint
 from trainer.config import AUTO_BATCH, TrainConfig
 from trainer.devices import MOST_PROCESSES
 from trainer.double_precision import in_double
-from trainer.environment import is_rank
-from trainer.error_report import ErrorReport
-from trainer.errors import Cause, ConfigError, DeviceError, RunFailedError, RunInterruptedError
+from trainer.errors import ConfigError, DeviceError
 from trainer.inexactness import inexactness
-from trainer.interrupting import interruptible
 from trainer.journal import Metrics, Started, read_records
 from trainer.local_run import run_in
 from trainer.outcome import Outcome
@@ -30,10 +24,8 @@ from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
 from trainer.seeds import seed_weights
 from trainer.train_file import TrainFile
+from trainer.trials import complete, devices_of, placed, refuse_inside_run, temporary_folder
 from trainer.weights import begin_with
-
-_LOG_LINES = 30
-"""How much of a rank's log is shown where the rank could not say itself what ended it."""
 
 
 @dataclass(frozen=True)
@@ -104,16 +96,14 @@ def parity(
         RunFailedError: a run failed; its `cause` says why.
         RunInterruptedError: SIGINT, SIGTERM or SIGHUP ended it.
     """
-    refuse_call_inside_run("parity()")
-    if is_rank(os.environ):
-        raise ConfigError("parity: it starts its own ranks; run it without torchrun")
+    refuse_inside_run("parity")
     configs = _run_configs(file, world_sizes, steps=steps, double=double)
     _, model = _model(file.train)
     packed = pack(Call(in_double(model), ())) if double else None
     start = _start(file.train, model)
     results: list[ParityResult] = []
     first: _Trained | None = None
-    with _temporary_folder() as folder:
+    with temporary_folder("parity") as folder:
         for config in configs:
             run_dir = RunDir(folder / f"run-{len(results) + 1}")
             trained = _train(run_dir, config, packed, run)
@@ -136,7 +126,7 @@ def _run_configs(file: TrainFile, world_sizes: Sequence[int], *, steps: int, dou
     if file.train.batch == AUTO_BATCH:
         raise ConfigError("batch: -1 takes what fits, which depends on the number of ranks; write a number to compare")
     _refuse_undivided(file.train.batch, world_sizes)
-    devices = _devices(file)
+    devices = devices_of(file)
     if devices[0] != "cpu" and max(world_sizes) > len(devices):
         raise DeviceError(
             f"world sizes: {max(world_sizes)} ranks need as many devices, and device {','.join(devices)!r} names "
@@ -147,19 +137,13 @@ def _run_configs(file: TrainFile, world_sizes: Sequence[int], *, steps: int, dou
     train = file.train.model_copy(update={"log_every": 1, "save_every": None} | ({"amp": None} if double else {}))
     begin = load_checkpoint(Path(train.resume)).step if train.resume else 0
     run = {"max_steps": begin + steps, "call": double}
-    return tuple(_placed(train, devices, world_size).run_config().model_copy(update=run) for world_size in world_sizes)
+    return tuple(placed(train, devices, world_size).run_config().model_copy(update=run) for world_size in world_sizes)
 
 
 def reasons(file: TrainFile, *, double: bool) -> tuple[str, ...]:
     """Return what in this file cannot be exact, a sentence for each. Raises ConfigError or DataError."""
     recipe, model = _model(file.train)
-    return inexactness(file.train, recipe=recipe, model=model, devices=_devices(file), double=double)
-
-
-def _devices(file: TrainFile) -> tuple[str, ...]:
-    if file.device == "auto":
-        return TrainFile(file.train).run_config().devices
-    return tuple(file.device.split(","))
+    return inexactness(file.train, recipe=recipe, model=model, devices=devices_of(file), double=double)
 
 
 def _refuse_undivided(batch: int, world_sizes: Sequence[int]) -> None:
@@ -171,12 +155,6 @@ def _refuse_undivided(batch: int, world_sizes: Sequence[int]) -> None:
             f"world sizes: batch {batch} does not divide among {misfits[0]} ranks; of 1 to {most}, it does among "
             f"{', '.join(fits)}"
         )
-
-
-def _placed(train: TrainConfig, devices: Sequence[str], world_size: int) -> TrainFile:
-    if devices[0] == "cpu":
-        return TrainFile(train, device="cpu", nproc_per_node=world_size)
-    return TrainFile(train, device=",".join(devices[:world_size]))
 
 
 def _model(config: TrainConfig) -> tuple[Recipe, nn.Module]:
@@ -201,32 +179,17 @@ def _train(run_dir: RunDir, config: RunConfig, call: bytes | None, run: Callable
     run_dir.create(config)
     if call is not None:
         write_call(run_dir, call)
-    outcome = run(run_dir)
-    on = f"on {len(config.devices)} ranks" if len(config.devices) > 1 else "on one rank"
-    if outcome.completed is None:
-        assert outcome.error is not None
-        if outcome.error.cause is Cause.INTERRUPTED:
-            raise RunInterruptedError(f"stopped in the run {on}; nothing of it is kept")
-        raise RunFailedError(f"the run {on} failed: {_last_words(run_dir, outcome.error)}", cause=outcome.error.cause)
+    completed = complete(run_dir, config, run)
     saved, started = run_dir.last_checkpoint(), next(read_records(run_dir.journal))
     assert saved is not None, "a completed run has a checkpoint"
     assert isinstance(started, Started), "every journal begins with it"
     assert started.steps_per_epoch is not None, "no script is compared"
     return _Trained(
-        steps=outcome.completed.step - (started.resumed_step or 0),
+        steps=completed.step - (started.resumed_step or 0),
         steps_per_epoch=started.steps_per_epoch,
         weights=_weights(load_checkpoint(run_dir.path / saved.path)),
         losses=_losses(run_dir),
     )
-
-
-def _last_words(run_dir: RunDir, error: ErrorReport) -> str:
-    """What is to be known of a failure, since its run directory is about to go."""
-    if error.cause is not Cause.EXCEPTION or error.rank is None:
-        return error.said
-    log = run_dir.log(error.rank)
-    tail = log.read_text(errors="replace").splitlines()[-_LOG_LINES:] if log.exists() else []
-    return "\n".join([error.said, error.traceback or "\n".join(tail)])
 
 
 def _weights(checkpoint: Checkpoint) -> dict[str, torch.Tensor]:
@@ -281,15 +244,3 @@ def _largest(pairs: Iterable[tuple[str, torch.Tensor, torch.Tensor]]) -> Differe
         if (relative := (apart / one.double().abs().clamp(min=1)).max().item()) > found.relative:
             found = replace(found, relative=relative, relative_where=where)
     return found
-
-
-@contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """A folder that is gone at the end, also where a signal that stops a run comes between two runs."""
-    with interruptible() as ignore_signals:
-        folder = Path(tempfile.mkdtemp(prefix="rankzero-parity-"))
-        try:
-            yield folder
-        finally:
-            ignore_signals()
-            shutil.rmtree(folder)

@@ -1,0 +1,79 @@
+"""Trials: short runs of a train.yaml on chosen numbers of ranks, in run directories that are gone afterwards."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from trainer.caller import refuse_call_inside_run
+from trainer.config import TrainConfig
+from trainer.environment import is_rank
+from trainer.error_report import ErrorReport
+from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
+from trainer.interrupting import interruptible
+from trainer.journal import Completed
+from trainer.outcome import Outcome
+from trainer.run_dir import RunConfig, RunDir
+from trainer.train_file import TrainFile
+
+_LOG_LINES = 30
+"""How much of a rank's log is shown where the rank could not say itself what ended it."""
+
+
+def refuse_inside_run(what: str) -> None:
+    """Raise ConfigError where this process is a rank, or imported by one: trials start ranks of their own."""
+    refuse_call_inside_run(f"{what}()")
+    if is_rank(os.environ):
+        raise ConfigError(f"{what}: it starts its own ranks; run it without torchrun")
+
+
+def devices_of(file: TrainFile) -> tuple[str, ...]:
+    """Return the devices that a file names, or what "auto" means here."""
+    if file.device == "auto":
+        return TrainFile(file.train).run_config().devices
+    return tuple(file.device.split(","))
+
+
+def placed(train: TrainConfig, devices: Sequence[str], world_size: int) -> TrainFile:
+    """Return the training on so many ranks: on the first of the devices, or all on the CPU."""
+    if devices[0] == "cpu":
+        return TrainFile(train, device="cpu", nproc_per_node=world_size)
+    return TrainFile(train, device=",".join(devices[:world_size]))
+
+
+@contextmanager
+def temporary_folder(purpose: str) -> Iterator[Path]:
+    """A folder that is gone at the end, also where a signal that stops a run comes between two runs."""
+    with interruptible() as ignore_signals:
+        folder = Path(tempfile.mkdtemp(prefix=f"rankzero-{purpose}-"))
+        try:
+            yield folder
+        finally:
+            ignore_signals()
+            shutil.rmtree(folder)
+
+
+def complete(run_dir: RunDir, config: RunConfig, run: Callable[[RunDir], Outcome]) -> Completed:
+    """Run a prepared run directory to its end.
+
+    Raises RunFailedError with all that is to be known of a failure, since the directory is about to go, and
+    RunInterruptedError where a signal ended it.
+    """
+    outcome = run(run_dir)
+    if outcome.completed is not None:
+        return outcome.completed
+    assert outcome.error is not None
+    on = f"on {config.world_size} ranks" if config.world_size > 1 else "on one rank"
+    if outcome.error.cause is Cause.INTERRUPTED:
+        raise RunInterruptedError(f"stopped in the run {on}; nothing of it is kept")
+    raise RunFailedError(f"the run {on} failed: {_last_words(run_dir, outcome.error)}", cause=outcome.error.cause)
+
+
+def _last_words(run_dir: RunDir, error: ErrorReport) -> str:
+    if error.cause is not Cause.EXCEPTION or error.rank is None:
+        return error.said
+    log = run_dir.log(error.rank)
+    tail = log.read_text(errors="replace").splitlines()[-_LOG_LINES:] if log.exists() else []
+    return "\n".join([error.said, error.traceback or "\n".join(tail)])
