@@ -141,6 +141,11 @@ def test_a_bare_name_that_is_not_known_lists_those_that_are() -> None:
         data_path("digit")
 
 
+def test_a_known_set_of_labelled_images_is_no_folder_for_another_recipe() -> None:
+    with pytest.raises(ConfigError, match="'synthetic' is a set of labelled images, for the recipe classification"):
+        data_path("synthetic")
+
+
 def test_a_path_is_used_as_given() -> None:
     assert data_path("./somewhere/else") == Path("somewhere/else")
     assert data_path("/data/näher dran") == Path("/data/näher dran")

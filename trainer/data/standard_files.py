@@ -4,6 +4,7 @@ Nothing is downloaded. Importing this loads no torch; what is in the files is re
 trainer.data.mnist.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +90,9 @@ def recognized(folder: Path) -> str | None:
     the one above.
     """
     missing = {name: len(standard.missing(folder)) for name, standard in STANDARD_FILES.items()}
-    if any(path.is_dir() for path in folder.iterdir()):
+    with os.scandir(folder) as entries:
+        has_folders = any(entry.is_dir() for entry in entries)
+    if has_folders:
         found = [name for name, count in missing.items() if count == 0]
     else:
         found = [name for name, count in missing.items() if count < len(STANDARD_FILES[name].files)]

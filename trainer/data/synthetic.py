@@ -26,9 +26,9 @@ class SyntheticOptions(BaseModel):
 
     classes: int = Field(default=10, ge=2, le=10_000, strict=True)
     """Number of classes."""
-    train: int = Field(default=2000, ge=1, le=100_000_000, strict=True)
+    train: int = Field(default=2000, ge=1, le=10_000_000, strict=True)
     """Number of training images."""
-    val: int = Field(default=500, ge=1, le=100_000_000, strict=True)
+    val: int = Field(default=500, ge=1, le=10_000_000, strict=True)
     """Number of validation images."""
 
 
