@@ -12,7 +12,7 @@ import torch.distributed as dist
 import torchvision.models
 from torch import nn
 from torch.nn import Sequential
-from torchvision.models import ResNet18_Weights, Weights, WeightsEnum, get_model, get_model_weights
+from torchvision.models import GoogLeNet, ResNet18_Weights, Weights, WeightsEnum, get_model, get_model_weights
 
 from tests.unit.test_checkpoints import checkpoint
 from trainer.checkpoints import CheckpointFolder
@@ -21,6 +21,7 @@ from trainer.environment import RankEnvironment
 from trainer.errors import ConfigError
 from trainer.journal import JournalWriter
 from trainer.process_group import ProcessGroup
+from trainer.recipes.classifiers import build_classifier
 from trainer.run_dir import RunConfig, RunDir
 from trainer.weights import begin_with, read_weights
 
@@ -153,6 +154,13 @@ def test_torchvisions_files_for_densenet_are_read_by_the_names_of_their_time(
            theirs.state_dict().items() if "num_batches" not in name}  # fmt: skip
     put_into_hub(monkeypatch, tmp_path, get_model_weights("densenet121").DEFAULT.url, old)
     assert begin_with(get_model("densenet121", weights=None), config("default", model="densenet121"), ALONE) == ()
+
+
+@pytest.mark.parametrize("chosen", ["default", "./mine.pt"])
+def test_a_googlenet_scales_its_input_as_torchvisions_weights_for_it_expect_and_no_other(chosen: str) -> None:
+    model = build_classifier(config(chosen, model="googlenet"), classes=2)
+    assert isinstance(model, GoogLeNet)
+    assert model.transform_input is (chosen == "default")
 
 
 def test_weights_that_torchvision_does_not_have_are_refused() -> None:

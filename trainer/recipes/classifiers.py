@@ -8,7 +8,7 @@ import torchvision.models
 from torch import nn
 from torchvision.ops import StochasticDepth
 
-from trainer.config import TrainConfig
+from trainer.config import DEFAULT_WEIGHTS, TrainConfig
 from trainer.errors import ConfigError
 from trainer.names import nearest
 
@@ -42,7 +42,9 @@ def build_classifier(config: TrainConfig, *, classes: int) -> nn.Module:
 def _model_options(config: TrainConfig) -> dict[str, Any]:
     """What some of torchvision's builders need beside the number of classes."""
     if config.model in ("googlenet", "inception_v3"):
-        return {"aux_logits": False, "init_weights": True}  # the auxiliary heads would make the output a tuple
+        # The auxiliary heads would make the output a tuple; torchvision's own weights want channels scaled otherwise.
+        is_pretrained = config.weights == DEFAULT_WEIGHTS
+        return {"aux_logits": False, "init_weights": True, "transform_input": is_pretrained}
     if config.model.startswith("vit_"):
         return {"image_size": config.image_size}
     if config.model == "maxvit_t":
