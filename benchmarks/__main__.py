@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import images, journal, service
-from benchmarks.report import machine
+from trainer.bench.machine import machine
 
 BENCHMARKS = {"service": service.measure, "journal": journal.measure, "images": images.measure}
 

@@ -25,10 +25,11 @@ class Pace:
     """How fast so many ranks train."""
 
     world_size: int
-    step_s: float | None = None
-    """One optimizer step: the median of those that were measured, or as predicted; None where nothing can be said."""
-    range_s: tuple[float, float] | None = None
-    """The fastest and the slowest step that was measured; None where it is predicted."""
+    samples_per_s: float | None = None
+    """Training samples a second: the median of the steps that were measured, or as predicted; None where nothing can be
+    said."""
+    range_per_s: tuple[float, float] | None = None
+    """The slowest and the fastest of those steps; None where it is predicted."""
     note: str = ""
     """Why nothing can be said, or what the prediction leaves out."""
 
@@ -56,11 +57,13 @@ class Advice:
         """Whether one rank's loader takes longer for a step's batches than the step takes on them."""
         return self.probe.load_s > self.probe.compute_s
 
-    def epoch_s(self, pace: Pace) -> float | None:
+    def step_s(self, samples_per_s: float) -> float:
+        """Seconds of an optimizer step at this pace."""
+        return self.samples_per_step / samples_per_s
+
+    def epoch_s(self, samples_per_s: float) -> float:
         """Seconds that an epoch's training takes at this pace, validation left out."""
-        if pace.step_s is None:
-            return None
-        return pace.step_s * self.probe.samples / self.samples_per_step
+        return self.probe.samples / samples_per_s
 
 
 def advise(
@@ -93,7 +96,7 @@ def advise(
         shares = {
             pace.world_size: probe(_with_share(one_rank, pace.world_size), RunDir(folder))
             for pace in paces
-            if pace.step_s is None and train.batch % pace.world_size == 0
+            if pace.samples_per_s is None and train.batch % pace.world_size == 0
         }
     return Advice(
         config=file.train.model_copy(update={"batch": alone.batch}),
@@ -101,7 +104,10 @@ def advise(
         steps_per_epoch=alone.steps_per_epoch,
         accumulate=alone.accumulate,
         probe=probed,
-        paces=tuple(_predicted(pace, paces, probed, shares.get(pace.world_size)) for pace in paces),
+        paces=tuple(
+            predicted(pace, paces, probed, shares.get(pace.world_size), samples=alone.batch * alone.accumulate)
+            for pace in paces
+        ),
     )
 
 
@@ -155,8 +161,7 @@ def _trial(
         rate for record in records if isinstance(record, Metrics) and (rate := record.values.get("train/images_per_s"))
     ]
     counted = rates[min(_WARM_UP_STEPS, len(rates) // 2) :]
-    samples = batch * accumulate
-    pace = Pace(world_size, samples / median(counted), (samples / max(counted), samples / min(counted)))
+    pace = Pace(world_size, median(counted), (min(counted), max(counted)))
     return _Trial(pace, batch, accumulate, started.steps_per_epoch)
 
 
@@ -168,20 +173,22 @@ def _with_share(config: RunConfig, world_size: int) -> RunConfig:
     return config.model_copy(update={"train": config.train.model_copy(update=share)})
 
 
-def _predicted(pace: Pace, paces: Sequence[Pace], alone: Probe, share: Probe | None) -> Pace:
+def predicted(pace: Pace, paces: Sequence[Pace], alone: Probe, share: Probe | None, *, samples: int) -> Pace:
     """Return a pace that could not be measured as it follows from a rank's work on its share.
+
+    `alone` is what one rank takes for a step's samples, `samples` of them, and `share` what it takes for its share.
 
     Loading and computing overlap. Gradients are averaged by a ring, in which each rank sends 2·(W-1)/W times their size
     (Patarasuk and Yuan, 2009): what that takes on two ranks is known only where two were measured.
     """
-    if pace.step_s is not None or share is None:
+    if pace.samples_per_s is not None or share is None:
         return pace
-    two = next((other for other in paces if other.world_size == 2 and other.step_s is not None), None)
-    sending_s = 0.0
-    note = "time for averaging gradients not counted"
-    if two is not None and two.step_s is not None:
-        # Half of the input and of the step that one rank has: an estimate, since half a batch was not measured.
-        of_work = max(alone.load_s, alone.compute_s) / 2
-        sending_s = max(0.0, two.step_s - of_work) * 2 * (pace.world_size - 1) / pace.world_size
+    sending_s, note = 0.0, "time for averaging gradients not counted"
+    of_two = next((other.samples_per_s for other in paces if other.world_size == 2), None)
+    if of_two is not None:
+        # Half of what one rank takes: an estimate, since half a batch by itself was not measured.
+        work_s = max(alone.load_s, alone.compute_s) / 2
+        sending_s = max(0.0, samples / of_two - work_s) * 2 * (pace.world_size - 1) / pace.world_size
         note = "with the time for averaging gradients as on two ranks"
-    return replace(pace, step_s=max(share.load_s, share.compute_s) + sending_s, note=f"{pace.note}; {note}")
+    step_s = max(share.load_s, share.compute_s) + sending_s
+    return replace(pace, samples_per_s=samples / step_s, note=f"{pace.note}; {note}")

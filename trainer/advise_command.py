@@ -43,19 +43,20 @@ def _advise(options: argparse.Namespace) -> int:
         from trainer.advice import advise  # imports torch
 
     advice = advise(TrainFile.read(options.file, device=options.device), _WORLD_SIZES, steps=options.steps)
-    sys.stdout.write("\n".join(_report(advice, options)) + "\n")
+    sys.stdout.write("\n".join(report(advice, steps=options.steps)) + "\n")
     sys.stdout.flush()
     return 0
 
 
-def _report(advice: "Advice", options: argparse.Namespace) -> list[str]:
+def report(advice: "Advice", *, steps: int) -> list[str]:
+    """Return the lines that are printed of a trial of so many steps."""
     config, probe = advice.config, advice.probe
     parts = f"{advice.accumulate} batches of {config.batch}" if advice.accumulate > 1 else "one batch"
     return [
         f"{config.model} on {config.data}: {probe.samples} samples and {advice.steps_per_epoch} steps an epoch",
         f"Effective batch: {advice.samples_per_step} samples in an optimizer step ({parts}), on any number of ranks.",
         "",
-        f"Training, from {options.steps} steps on each number of ranks, the first few not counted:",
+        f"Training, from {steps} steps on each number of ranks, the first few not counted:",
         *(_row(advice, pace) for pace in advice.paces),
         f"Validation after each epoch: about {_seconds(probe.val_s)} on one rank, and shared among several.",
         *_remarks(advice),
@@ -69,24 +70,24 @@ def _report(advice: "Advice", options: argparse.Namespace) -> list[str]:
 
 def _row(advice: "Advice", pace: "Pace") -> str:
     ranks = f"  {pace.world_size} rank{'s' if pace.world_size > 1 else ' '}"
-    epoch_s = advice.epoch_s(pace)
-    if pace.step_s is None or epoch_s is None:
+    if pace.samples_per_s is None:
         return f"{ranks}  not measured: {pace.note}"
-    text = f"{ranks}  {_seconds(pace.step_s)} a step, {_seconds(epoch_s)} an epoch"
-    if pace.range_s is None:
+    step_s, epoch_s = advice.step_s(pace.samples_per_s), advice.epoch_s(pace.samples_per_s)
+    text = f"{ranks}  {_seconds(step_s)} a step, {_seconds(epoch_s)} an epoch"
+    if pace.range_per_s is None:
         return f"{text}; predicted, not measured ({pace.note})"
-    fastest, slowest = pace.range_s
+    slowest, fastest = map(advice.step_s, pace.range_per_s)
     return f"{text}; measured (steps from {_seconds(fastest)} to {_seconds(slowest)})"
 
 
 def _remarks(advice: "Advice") -> list[str]:
     """What makes the figures less than they seem."""
     found = []
-    ranges = [pace.range_s for pace in advice.paces if pace.range_s is not None]
-    if any(slowest > 2 * fastest for fastest, slowest in ranges):
+    ranges = [pace.range_per_s for pace in advice.paces if pace.range_per_s is not None]
+    if any(fastest > 2 * slowest for slowest, fastest in ranges):
         found.append("The steps differ by more than a factor of two: take the figures for rough.")
     cores = os.cpu_count() or 1
-    if advice.devices[0] == "cpu" and any(pace.range_s and pace.world_size > cores for pace in advice.paces):
+    if advice.devices[0] == "cpu" and any(pace.range_per_s and pace.world_size > cores for pace in advice.paces):
         found.append(f"There are more ranks than the {cores} cores of this host: more ranks are not faster here.")
     return found
 
