@@ -43,6 +43,8 @@ def measure(say: Callable[[str], None]) -> list[Line]:
     """Load a folder of drawn JPEGs for some epochs, ours and theirs in turns."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     ours, theirs = [], []
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # the loaders need the cores: of more, each would spin there while it waits for the others
     with tempfile.TemporaryDirectory(prefix="rankzero-bench-") as folder:
         images = Path(folder)
         say(f"drawing {IMAGES} JPEGs of {WIDTH} by {HEIGHT} pixels")
@@ -51,6 +53,7 @@ def measure(say: Callable[[str], None]) -> list[Line]:
         for _ in range(TURNS):
             theirs.append(_speed(partial(_torchvisions, images, device), device))
             ours.append(_speed(partial(_ours, images, device), device))
+    torch.set_num_threads(threads)
     what = f"JPEGs to {BATCH} x 3 x {SIZE} x {SIZE} float32 on {device.type}"
     return [
         _line(f"{what}, first epoch", [speed.first for speed in ours], [speed.first for speed in theirs]),
