@@ -44,7 +44,7 @@ format: $(STAMP) ## Put the code into the form that check asks for
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(STAMP) ## Measure latencies, step times and memory
+bench: $(STAMP) ## Measure latencies, step times, images per second and memory
 	$(BIN)/python -m benchmarks $(ARGS)
 
 clean: ## Remove the virtual environment and everything that was built
