@@ -1,5 +1,6 @@
 """How a run's end is told on each of its nodes, from exit statuses and error files."""
 
+import os
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,8 @@ from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
-from trainer.launch import launch
+from trainer.journal import Started
+from trainer.launch import RunDirBusyError, launch
 from trainer.outcome import Outcome, RankEnd, conclude
 from trainer.rank import report
 from trainer.rank_process import RankProcess, StartMethod
@@ -173,6 +175,39 @@ def test_another_node_that_is_stopped_does_not_look_for_checkpoints_of_its_own(r
 )
 def test_the_exit_status_says_what_kind_of_end_it_was(cause: Cause, status: int) -> None:
     assert Outcome(error=ErrorReport(cause=cause, message="why", time=BEGUN)).exit_status == status
+
+
+def test_a_run_directory_has_one_launcher_though_its_configuration_is_written_anew(run_dir: RunDir) -> None:
+    refused: list[str] = []
+
+    def watch() -> None:
+        run_dir.create(config())
+        with pytest.raises(RunDirBusyError) as busy:
+            launch(run_dir)
+        refused.append(str(busy.value))
+
+    launch(run_dir, start=_commands("exit 0", "exit 0"), watch=watch)
+    assert refused
+    assert all("a run is already going on" in message for message in refused)
+
+
+@pytest.mark.parametrize("is_stopped", [False, True], ids=["left alone", "asked to stop"])
+def test_ranks_that_run_out_of_memory_start_anew_unless_they_were_to_stop(run_dir: RunDir, is_stopped: bool) -> None:
+    started = Started(seq=0, time=BEGUN, world_size=2, devices=("cuda:0", "cuda:1"), batch=64)
+    (run_dir.path / "started").write_text(started.model_dump_json() + "\n")
+    write_error(run_dir, 1, Cause.OUT_OF_MEMORY, exception="torch.OutOfMemoryError")
+    run_dir.rank_error(1).rename(run_dir.path / "out-of-memory")
+    runs_out = f"cd {run_dir.path} && cat started >> journal.jsonl && cp out-of-memory new && mv new ranks/1.error.json; exit 1"
+
+    def watch() -> None:
+        if is_stopped and run_dir.rank_error(1).exists():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    # The second time they tell of no start of their own, as ranks that lack the memory for a model do.
+    outcome = launch(run_dir, start=_commands("exec sleep 60", runs_out), watch=watch)
+    assert error_of(outcome).cause is Cause.OUT_OF_MEMORY
+    assert run_dir.read_error() == outcome.error
+    assert run_dir.read_config().micro_batches == (1 if is_stopped else 2)
 
 
 def _commands(*shell: str) -> StartMethod:
