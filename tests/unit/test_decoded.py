@@ -50,6 +50,16 @@ def test_pixels_are_the_same_with_the_cache_and_without(paths: list[Path]) -> No
         assert torch.equal(cached[index], uncached[index])
 
 
+def test_modes_of_every_kind_in_one_folder_come_as_one_batch(tmp_path: Path) -> None:
+    paths = []
+    for mode in ("L", "P", "LA", "RGBA", "I;16", "1", "RGB"):
+        paths.append(tmp_path / f"{mode}.png")
+        Image.new(mode, (7, 5)).save(paths[-1])
+    (source,) = opened(paths, num_workers=0, **CACHED).sources
+    batch = torch.stack([source[index] for index in range(len(source))])
+    assert (batch.shape, batch.dtype) == ((7, 3, 16, 16), torch.uint8)
+
+
 def test_with_a_cache_every_file_is_decoded_once_and_before_training(paths: list[Path]) -> None:
     train, val = opened(paths[:30], paths[30:], num_workers=2, **CACHED).sources
     for path in paths:

@@ -1,13 +1,16 @@
-"""Loader processes: whom the signals that stop a run are for."""
+"""Loader processes: whom the signals that stop a run are for, and how far ahead they work."""
 
+import multiprocessing
 import os
 import signal
 import sys
+from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import SequentialSampler, TensorDataset
+from torch.utils.data import Dataset, SequentialSampler, TensorDataset
 
+from tests.waiting import wait_until
 from trainer.data.loading import build_loader
 
 
@@ -30,3 +33,27 @@ def test_torchrun_asking_a_ranks_group_to_end_spares_a_loader_process_that_is_ju
     batches = iter(loader)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
     assert [batch[0].tolist() for batch in batches] == [[0, 1], [2, 3]]
+
+
+class _Counted(Dataset[int]):
+    """Counts how many of its samples were loaded."""
+
+    def __init__(self) -> None:
+        self.loaded: Any = multiprocessing.Value("i", 0)
+
+    def __len__(self) -> int:
+        return 100
+
+    def __getitem__(self, index: int) -> int:
+        with self.loaded.get_lock():
+            self.loaded.value += 1
+        return index
+
+
+def test_a_loader_process_prepares_as_many_batches_ahead_as_it_is_told() -> None:
+    samples = _Counted()
+    options: dict[str, Any] = {"batch": 2, "num_workers": 1, "prefetch": 5, "device": torch.device("cpu")}
+    batches = iter(build_loader(samples, SequentialSampler(samples), **options))
+    assert next(batches).tolist() == [0, 1]
+    wait_until(lambda: samples.loaded.value >= 12, timeout_s=60, what="the batch that was taken and five more")
+    assert samples.loaded.value == 12
