@@ -197,7 +197,8 @@ def test_ranks_that_run_out_of_memory_start_anew_unless_they_were_to_stop(run_di
     (run_dir.path / "started").write_text(started.model_dump_json() + "\n")
     write_error(run_dir, 1, Cause.OUT_OF_MEMORY, exception="torch.OutOfMemoryError")
     run_dir.rank_error(1).rename(run_dir.path / "out-of-memory")
-    runs_out = f"cd {run_dir.path} && cat started >> journal.jsonl && cp out-of-memory new && mv new ranks/1.error.json; exit 1"
+    tells = "cat started >> journal.jsonl && cp out-of-memory new && mv new ranks/1.error.json"
+    runs_out = f"cd {run_dir.path} && {tells}; exit 1"
 
     def watch() -> None:
         if is_stopped and run_dir.rank_error(1).exists():
