@@ -153,7 +153,8 @@ def test_under_torchrun_a_script_trains_as_its_ranks_and_keeps_its_process(tmp_p
     broken = draw_images(tmp_path / "broken", train=40, val=9)
     files = open_image_folder(broken, val_fraction=0.1).train
     unreadable = files[sample_order(len(files), seed=0, epoch=0)[1]].path  # in the first step, and rank 1's
-    unreadable.write_bytes(b"no image")
+    content = unreadable.read_bytes()  # damaged in its midst, where nobody looks beforehand without the cache
+    unreadable.write_bytes(content[:100] + bytes(100) + content[200:])
     script = write_script(
         tmp_path,
         "import signal",
@@ -165,7 +166,7 @@ def test_under_torchrun_a_script_trains_as_its_ranks_and_keeps_its_process(tmp_p
         "    lambda record: seen.append(record.kind)])",
         "told = {'best': holds_the_best(net, result), 'seen': seen, 'metrics': result.values}",
         "try:",
-        f"    train(model=net, data={str(broken)!r}, **OPTIONS, output='broken-run')",
+        f"    train(model=net, data={str(broken)!r}, **OPTIONS, cache_gb=0, output='broken-run')",
         "except RunFailedError as error:",
         "    told['error'], told['raised'] = f'{error.cause}: {error}', type(error.__cause__).__name__",
         "there = sys.excepthook, signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)",
