@@ -33,4 +33,5 @@ class Patience:
 
     def continue_at(self, best: float | None, stale_epochs: int) -> None:
         """Go on as a checkpoint was."""
-        self.best, self.stale_epochs = best, stale_epochs
+        self.best = best if best is not None and not math.isnan(best) else None
+        self.stale_epochs = stale_epochs

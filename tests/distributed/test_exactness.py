@@ -54,6 +54,19 @@ def test_accumulated_mixed_averaged_clipped_and_partly_frozen_training_is_the_sa
     assert "features.4.squeeze" not in still
 
 
+def test_batchnorm_of_a_frozen_part_keeps_its_statistics_and_the_rest_follows_the_batches(
+    tmp_path: Path, images: Path
+) -> None:
+    options: dict[str, Any] = {"model": "resnet18", "dropout": None, "freeze": ["conv1", "bn1", "layer1"]}
+    two = Run(prepare(tmp_path / "2", data=images, epochs=2, batch=20, max_steps=4, **options)).succeed()
+    weights = last_weights(two)
+    assert weights["bn1.running_mean"].count_nonzero() == 0  # as it was made
+    batches = {name: count.item() for name, count in weights.items() if name.endswith("num_batches_tracked")}
+    frozen = {name for name in batches if name.startswith(("bn1", "layer1"))}
+    assert {batches[name] for name in frozen} == {0}
+    assert {batches[name] for name in batches.keys() - frozen} == {4}  # the second epoch is trained as the first
+
+
 def test_a_run_tells_what_it_did_in_its_journal_and_its_checkpoint_matches(tmp_path: Path, images: Path) -> None:
     with socket.create_server(("127.0.0.1", 29500)) if _is_free(29500) else socket.socket():
         run_dir = Run(prepare(tmp_path / "run", data=images, epochs=2, batch=8, log_every=2)).succeed()
