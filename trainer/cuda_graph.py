@@ -1,6 +1,7 @@
 """The CUDA graph: forward and backward of a full batch, recorded once and replayed without Python in between."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -51,8 +52,7 @@ class GraphedComputation:
 
     def __init__(self, model: nn.Module, compute: Compute, *, record: Record) -> None:
         self._model, self._compute, self._record = model, compute, record
-        self._inputs: list[torch.Tensor] | None = None
-        self._gradients: list[tuple[nn.Parameter, torch.Tensor | None]] = []
+        self._recording: _Recording | None = None
 
     def __call__(self, batch: Any, *, is_full: bool) -> torch.Tensor:
         """Leave the gradients of a batch in the parameters, which have none; return the detached loss.
@@ -60,23 +60,36 @@ class GraphedComputation:
         The loss is overwritten by the next call. `is_full`: whether batches of this size are those worth a graph.
         Raises ConfigError where the computation cannot be recorded.
         """
-        if self._inputs is None and is_full and _tensors(batch) is not None:
-            self._begin(batch)
         tensors = _tensors(batch)
-        if self._inputs is None or tensors is None or _shapes(tensors) != _shapes(self._inputs):
+        if self._recording is None and is_full and tensors is not None:
+            self._recording = self._recorded(batch)
+        recording = self._recording
+        if recording is None or tensors is None or _shapes(tensors) != _shapes(recording.inputs):
             return self._compute(batch)
-        for static, tensor in zip(self._inputs, tensors, strict=True):
+        for static, tensor in zip(recording.inputs, tensors, strict=True):
             static.copy_(tensor)
-        self._replay()
-        for parameter, gradient in self._gradients:
+        recording.replay()
+        for parameter, gradient in zip(self._model.parameters(), recording.gradients, strict=True):
             parameter.grad = gradient
-        return self._loss
+        return recording.loss
 
-    def _begin(self, batch: Any) -> None:
+    def _recorded(self, batch: Any) -> "_Recording":
         static = _copied(batch)
-        self._loss, self._replay = self._record(lambda: self._compute(static), self._model)
-        self._inputs = _tensors(static)
-        self._gradients = [(parameter, parameter.grad) for parameter in self._model.parameters()]
+        loss, replay = self._record(lambda: self._compute(static), self._model)
+        inputs, gradients = _tensors(static), [parameter.grad for parameter in self._model.parameters()]
+        assert inputs is not None, "a copy has the tensors of the batch"
+        return _Recording(inputs, loss, gradients, replay)
+
+
+@dataclass(frozen=True)
+class _Recording:
+    """A recorded computation, and the memory that it reads and writes at each replay."""
+
+    inputs: list[torch.Tensor]
+    loss: torch.Tensor
+    gradients: list[torch.Tensor | None]
+    """Those of the model's parameters, in order."""
+    replay: Replay
 
 
 def record_on_cuda(compute: Callable[[], torch.Tensor], model: nn.Module) -> tuple[torch.Tensor, Replay]:
