@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.shapes import NAMES, SIZE, write_coco
+from tests.shapes import NAMES, SIZE, write_coco, write_yolo
 from trainer.config import TrainConfig
 from trainer.data.scenes import BoxReport, ObjectList, Scene
 from trainer.errors import ConfigError, DataError
@@ -145,6 +145,18 @@ def test_a_set_without_any_object_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"annotations": []}))
     with pytest.raises(DataError, match="no image of the val set"):
         opened(recipe(root))
+
+
+def test_an_image_whose_very_size_cannot_be_read_is_left_out_like_any_other(tmp_path: Path) -> None:
+    root = write_yolo(tmp_path, train=4, val=2)
+    (root / "images" / "train" / "0001.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match=r"0001\.png"):
+        opened(recipe(root))
+    data = opened(recipe(root, on_bad_image="skip"))
+    assert len(data.train) == 3  # type: ignore[arg-type]  # torch's Dataset has no length
+    assert torch.equal(
+        data.train[1]["image"], opened(recipe(write_yolo(tmp_path / "whole", train=4, val=2))).train[2]["image"]
+    )
 
 
 def test_a_model_of_the_callers_own_has_to_detect(folder: Path) -> None:

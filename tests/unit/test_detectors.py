@@ -14,6 +14,7 @@ from torchvision.models.detection.ssd import SSD
 from torchvision.ops import MultiScaleRoIAlign
 
 from trainer.double_precision import in_double
+from trainer.errors import ConfigError
 from trainer.recipes.detectors import build_detector, detector_names, over_images
 
 SIZE = 64
@@ -133,3 +134,10 @@ def test_mixed_precision_rounds_no_box(family: str) -> None:
             found = model.eval()(images())
     assert {loss.dtype for loss in losses.values()} == {torch.float32}
     assert {of_image["boxes"].dtype for of_image in found} == {torch.float32}
+
+
+def test_what_is_no_detector_of_torchvisions_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match=r"Backbone is none of torchvision's detectors \(FCOS, SSD, RetinaNet, FasterRCNN\)"
+    ):
+        over_images(Backbone())

@@ -84,8 +84,8 @@ def test_a_box_beyond_its_image_is_clipped_and_one_without_area_left_out_with_wa
     assert scene.labels.tolist() == [0, 2]
     assert scene.boxes[0].tolist() == pytest.approx([0.7 * SIZE, 0.25 * SIZE, SIZE, 0.75 * SIZE])
     assert scenes.warnings == (
-        f"data: 1 boxes reach beyond their image and are clipped (first: {labels}, line 1)",
-        f"data: 2 boxes have no area within their image and are left out (first: {labels}, line 2)",
+        f"data: boxes that reach beyond their image are clipped to it: 1 (first: {labels}, line 1)",
+        f"data: boxes that have no area within their image are left out: 2 (first: {labels}, line 2)",
     )
 
 

@@ -157,10 +157,10 @@ class BoxReport:
     def warnings(self) -> tuple[str, ...]:
         """Return a sentence for each kind that there is."""
         kinds = (
-            (self.clipped, "reach beyond their image and are clipped"),
-            (self.dropped, "have no area within their image and are left out"),
+            (self.clipped, "boxes that reach beyond their image are clipped to it"),
+            (self.dropped, "boxes that have no area within their image are left out"),
         )
-        return tuple(f"data: {len(found)} boxes {what} (first: {found[0]})" for found, what in kinds if found)
+        return tuple(f"data: {what}: {len(found)} (first: {found[0]})" for found, what in kinds if found)
 
 
 def open_scenes(root: Path, *, needs: Needs) -> Scenes:

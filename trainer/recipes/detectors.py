@@ -18,6 +18,7 @@ from torchvision.models.detection.rpn import RegionProposalNetwork
 from torchvision.models.detection.ssd import SSD
 from torchvision.models.detection.transform import GeneralizedRCNNTransform
 
+from trainer.errors import ConfigError
 from trainer.precision import in_float32_or_more
 
 Target = Mapping[str, Any]
@@ -39,9 +40,15 @@ def build_detector(name: str, *, num_classes: int) -> nn.Module:
 def over_images(model: nn.Module) -> nn.Module:
     """Let one of torchvision's detectors take the mean of its images' losses; returns it.
 
-    Its layers change their class and no weight, so that those of torchvision's own fit.
+    Its layers change their class and no weight, so that those of torchvision's own fit. From then on it takes images
+    in the size that they have, and Faster R-CNN needs a `seed` in each training target. Raises ConfigError for a model
+    that is none of torchvision's.
     """
-    model.__class__ = _MEAN_OVER_IMAGES[type(model)]
+    kind = _MEAN_OVER_IMAGES.get(type(model))
+    if kind is None:
+        known = ", ".join(each.__name__ for each in _MEAN_OVER_IMAGES)
+        raise ConfigError(f"model: {type(model).__qualname__} is none of torchvision's detectors ({known})")
+    model.__class__ = kind
     assert isinstance(model.transform, GeneralizedRCNNTransform)
     model.transform.__class__ = SameSize
     if isinstance(model, FasterRCNNOverImages):
