@@ -176,16 +176,18 @@ class ProcessGroup:
         if self.store is None:
             return value
         key = f"{name}/node/{self.environment.node_rank}"
-        if self.environment.local_rank == 0:
+        local_rank = self.environment.local_rank
+        if local_rank == 0:
             self.store.set(key, value)
-        return _awaited(self.store, key, self.alive)
+        return _awaited(self.store, key, rank=self.rank - local_rank, alive=self.alive)
 
     def exchange(self, name: str, value: str) -> list[str]:
         """Return the `value` of every rank, in the order of the ranks, on each of them."""
         if self.store is None:
             return [value]
         self.store.set(f"{name}/rank/{self.rank}", value)
-        return [_awaited(self.store, f"{name}/rank/{rank}", self.alive) for rank in range(self.world_size)]
+        keys = [f"{name}/rank/{rank}" for rank in range(self.world_size)]
+        return [_awaited(self.store, key, rank=rank, alive=self.alive) for rank, key in enumerate(keys)]
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Add the values of all ranks up, in place, and return them."""
@@ -223,15 +225,15 @@ def shared(store: "Store | None", name: str, value: str, *, rank: int) -> str:
     return _awaited(store, name)
 
 
-def _awaited(store: "Store", key: str, alive: Callable[[], None] = lambda: None) -> str:
-    """Return what another rank writes; it may be long at work on it, and this one is alive meanwhile."""
+def _awaited(store: "Store", key: str, *, rank: int = 0, alive: Callable[[], None] = lambda: None) -> str:
+    """Return what `rank` writes; it may be long at work on it, and this one is alive meanwhile."""
     deadline = time.monotonic() + patience_s(store)
     while not store.check([key]) and time.monotonic() < deadline:  # then `awaited` says what is missing
         if store.check([_ENDED]):
             raise PeersMissingError("rank 0 has ended by an error, and says itself by which")
         alive()
         time.sleep(_POLL_S)
-    return awaited(store, key)
+    return awaited(store, key, rank=rank)
 
 
 def tell_end(store: "Store | None", *, rank: int) -> None:

@@ -92,13 +92,15 @@ def agree(
         raise objection or ConfigError(verdict)
 
 
-def awaited(store: "Store", key: str) -> str:
-    """Return what rank 0 has written, or will. Raises PeersMissingError where it does not in the store's time."""
+def awaited(store: "Store", key: str, *, rank: int = 0) -> str:
+    """Return what a rank has written, or will. Raises PeersMissingError where it does not in the store's time."""
     try:
         value: bytes = store.get(key)
     except dist.DistError as error:
         within = f"within {patience_s(store):g} s (timeout_s)"
-        raise PeersMissingError(f"no word of rank 0 {within}, or it is gone, and the store with it: {error}") from error
+        raise PeersMissingError(
+            f"no word of rank {rank} {within}, or rank 0 is gone, and the store with it: {error}"
+        ) from error
     return value.decode()
 
 

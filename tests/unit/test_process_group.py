@@ -1,10 +1,14 @@
 """The process group: words that ranks exchange over the store."""
 
+from datetime import timedelta
+
+import pytest
 import torch
 from torch._C._distributed_c10d import HashStore
 
 from trainer.environment import RankEnvironment
 from trainer.process_group import ProcessGroup
+from trainer.roll_call import PeersMissingError
 
 
 def ranks(store: HashStore) -> list[ProcessGroup]:
@@ -19,6 +23,15 @@ def ranks(store: HashStore) -> list[ProcessGroup]:
 def test_each_node_hears_its_own_first_rank() -> None:
     heard = [group.share_on_node("file", f"of rank {group.rank}") for group in ranks(HashStore())]
     assert heard == ["of rank 0", "of rank 0", "of rank 2", "of rank 2"]
+
+
+def test_a_rank_that_says_nothing_is_named() -> None:
+    store = HashStore()
+    store.set_timeout(timedelta(seconds=0.1))
+    group = ranks(store)[0]
+    store.set("found/rank/1", "something")
+    with pytest.raises(PeersMissingError, match="no word of rank 2"):
+        group.exchange("found", "mine")
 
 
 def test_a_rank_alone_hears_itself() -> None:
