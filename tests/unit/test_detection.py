@@ -139,14 +139,6 @@ def test_what_detection_cannot_do_is_refused_with_a_way_out(options: dict[str, A
         recipe(**options)
 
 
-def test_a_set_without_any_object_is_refused(tmp_path: Path) -> None:
-    root = write_coco(tmp_path, train=2, val=2)
-    path = root / "annotations" / "instances_val.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"annotations": []}))
-    with pytest.raises(DataError, match="no image of the val set"):
-        opened(recipe(root))
-
-
 def test_an_image_whose_very_size_cannot_be_read_is_left_out_like_any_other(tmp_path: Path) -> None:
     root = write_yolo(tmp_path, train=4, val=2)
     (root / "images" / "train" / "0001.png").write_bytes(b"no image")

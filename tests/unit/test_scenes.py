@@ -167,6 +167,7 @@ def test_yolo_finds_images_by_what_its_file_says_in_folders_and_lists(tmp_path: 
         (lambda content: content["images"][0].pop("width"), "image 0 needs file_name, width and height"),
         (lambda content: content["images"][0].update(file_name="gone.png"), "image gone.png of .* is not in"),
         (lambda content: content.pop("images"), "has no list of 'images'"),
+        (lambda content: content["images"].append(content["images"][0]), "image 0 is listed twice"),
     ],
 )
 def test_an_entry_of_coco_that_cannot_be_taken_is_named(
@@ -195,6 +196,41 @@ def test_cocos_run_lengths_are_read_and_crowds_are_void(tmp_path: Path) -> None:
     assert scene.is_crowd.tolist() == [False, True]
     mask = draw_mask(scene, size=SIZE)
     assert mask[50].tolist() == [2] * 20 + [VOID] * 30 + [0] * (SIZE - 50)
+
+
+def test_run_lengths_of_another_size_are_refused(tmp_path: Path) -> None:
+    def replace(content: dict[str, Any]) -> None:
+        content["annotations"][0]["segmentation"] = {"size": [SIZE, 5], "counts": [SIZE * 5]}
+
+    edit_coco(write("coco", tmp_path), "train", replace)
+    with pytest.raises(DataError, match=r"annotation 1: run lengths of size \[96, 5\] in an image of \[96, 96\]"):
+        open_scenes(tmp_path, needs="masks")
+
+
+def test_files_that_windows_wrote_are_read_and_those_of_other_encodings_named(tmp_path: Path) -> None:
+    root = write("yolo", tmp_path)
+    labels = root / "labels" / "train" / "0000.txt"
+    labels.write_bytes("0 0.5 0.5 0.5 0.5\r\n".encode("utf-8-sig"))
+    assert len(open_scenes(root, needs="boxes").train[0].labels) == 1
+    labels.write_bytes("0 0.5 0.5 0.5 0.5".encode("utf-16"))
+    with pytest.raises(DataError, match=r"0000\.txt is no text"):
+        open_scenes(root, needs="boxes")
+
+
+def test_hidden_folders_are_no_part_of_a_set(tmp_path: Path) -> None:
+    root = write("yolo", tmp_path)
+    copy = root / "images" / "train" / ".ipynb_checkpoints" / "0000.png"
+    copy.parent.mkdir()
+    copy.write_bytes((root / "images" / "train" / "0000.png").read_bytes())
+    assert len(open_scenes(root, needs="boxes").train) == 12
+
+
+def test_a_set_without_any_object_is_refused(tmp_path: Path) -> None:
+    root = write("yolo", tmp_path)
+    for labels in (root / "labels" / "val").iterdir():
+        labels.unlink()
+    with pytest.raises(DataError, match="no image of the val set"):
+        open_scenes(root, needs="boxes")
 
 
 def test_the_smaller_of_two_objects_is_in_front(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """COCO's layout: `annotations/instances_{train,val}*.json` beside folders of images (cocodataset.org, Data format)."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,9 @@ class _Reader:
                 of_image[annotation["image_id"]].append(annotation)
             except (KeyError, TypeError) as error:
                 raise DataError(f"data: {self._path}: annotation {_get(annotation, 'id')} has no image_id") from error
+        seen = Counter(_get(image, "id") for image in content["images"])
+        if twice := [key for key, count in seen.items() if count > 1]:
+            raise DataError(f"data: {self._path}: image {twice[0]} is listed twice")
         scenes = [self._scene(image, of_image.pop(_get(image, "id"), [])) for image in content["images"]]
         if of_image:
             key, annotations = next(iter(of_image.items()))
@@ -144,12 +147,16 @@ class _Reader:
             where=where,
             is_crowd=bool(annotation.get("iscrowd", 0)),
             area=float(area) if area is not None else None,
-            shape=_shape(annotation.get("segmentation"), where) if self._needs == "masks" else None,
+            shape=_shape(annotation.get("segmentation"), objects.size, where) if self._needs == "masks" else None,
         )
 
 
-def _shape(segmentation: Any, where: str) -> Shape:
-    if isinstance(segmentation, dict) and {"counts", "size"} <= segmentation.keys():
+def _shape(segmentation: Any, size: tuple[int, int], where: str) -> Shape:
+    if isinstance(segmentation, dict) and "counts" in segmentation:
+        if segmentation.get("size") != list(size):
+            raise DataError(
+                f"data: {where}: run lengths of size {segmentation.get('size')} in an image of {list(size)}"
+            )
         return Shape(run_lengths=segmentation)
     try:
         polygons = tuple(np.array(part, dtype=np.float32).reshape(-1, 2) for part in segmentation)

@@ -184,4 +184,16 @@ def open_scenes(root: Path, *, needs: Needs) -> Scenes:
     for name, members in (("train", scenes.train), ("val", scenes.val)):
         if not members:
             raise DataError(f"data: the {name} set of {root} has no image")
+        if not any(len(scene.labels) or scene.mask is not None for scene in members):
+            raise DataError(f"data: no image of the {name} set of {root} has an object")
     return scenes
+
+
+def read_text(path: Path) -> str:
+    """Return a text file's content, which tools for Windows begin with a mark. Raises DataError naming the file."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise DataError(f"data: {path} is missing") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"data: {path} is no text that can be read: {error}") from error

@@ -9,7 +9,7 @@ import numpy as np
 
 from trainer.data.images import EXTENSIONS
 from trainer.data.masks import read_mask
-from trainer.data.scenes import VOID, BoxReport, Needs, ObjectList, Scene, Scenes
+from trainer.data.scenes import VOID, BoxReport, Needs, ObjectList, Scene, Scenes, read_text
 from trainer.errors import DataError
 
 _SETS = {"boxes": "Main", "masks": "Segmentation"}
@@ -44,11 +44,7 @@ def read(root: Path, *, needs: Needs) -> Scenes:
 
 
 def _ids(path: Path) -> list[str]:
-    try:
-        lines = path.read_text().splitlines()
-    except FileNotFoundError as error:
-        raise DataError(f"data: {path} is missing; it lists the images of its set, one a line") from error
-    return [line.split()[0] for line in lines if line.strip()]
+    return [line.strip() for line in read_text(path).splitlines() if line.strip()]
 
 
 def _read_boxes(root: Path, ids: dict[str, list[str]], images: dict[str, Path]) -> Scenes:
@@ -58,8 +54,6 @@ def _read_boxes(root: Path, ids: dict[str, list[str]], images: dict[str, Path]) 
         for split, members in ids.items()
     }
     names = sorted({name for annotation in annotations["train"] for name, _ in annotation.objects})
-    if not names:
-        raise DataError(f"data: no image of the train set of {root} has an object")
     labels = {name: label for label, name in enumerate(names)}
     sets = {
         split: tuple(annotation.scene(root, labels, report) for annotation in members)

@@ -8,7 +8,7 @@ import numpy as np
 import yaml
 
 from trainer.data.images import EXTENSIONS, image_size
-from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape
+from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, read_text
 from trainer.errors import DataError
 
 _FILES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
@@ -35,8 +35,8 @@ def read(root: Path, *, needs: Needs) -> Scenes:
 
 def _content(path: Path) -> Mapping[str, Any]:
     try:
-        content = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, ValueError) as error:
+        content = yaml.safe_load(read_text(path))
+    except yaml.YAMLError as error:
         raise DataError(f"data: {path} is no YAML: {error}") from error
     if not isinstance(content, dict):
         raise DataError(f"data: {path} has to hold names, train and val")
@@ -63,13 +63,17 @@ def _images(root: Path, content: Mapping[str, Any], split: str, path: Path) -> l
             found += sorted(
                 image
                 for image in place.rglob("*")
-                if image.suffix.lower() in EXTENSIONS and not image.name.startswith(".")
+                if image.suffix.lower() in EXTENSIONS and not _is_hidden(image.relative_to(place))
             )
         elif place.is_file():
-            found += [base / line.strip() for line in place.read_text().splitlines() if line.strip()]
+            found += [base / line.strip() for line in read_text(place).splitlines() if line.strip()]
         else:
             raise DataError(f"data: {place} does not exist; {path.name} says that the {split} set is there")
     return found
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 class _Reader:
@@ -82,7 +86,7 @@ class _Reader:
         objects = ObjectList(self._report, _size(image))
         labels = _label_path(image)
         if labels.is_file():  # none says that the image has no object
-            for number, line in enumerate(labels.read_text().splitlines(), start=1):
+            for number, line in enumerate(read_text(labels).splitlines(), start=1):
                 if line.strip():
                     self._add(line.split(), objects, f"{labels}, line {number}")
         return objects.scene(image, self._root)

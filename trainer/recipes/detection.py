@@ -11,7 +11,7 @@ from trainer.config import TrainConfig
 from trainer.data.decoded import ImageSource
 from trainer.data.scene_data import open_scene_data
 from trainer.data.scenes import Scene
-from trainer.errors import ConfigError, DataError
+from trainer.errors import ConfigError
 from trainer.names import nearest
 from trainer.process_group import ProcessGroup
 from trainer.recipes.average_precision import MOST_DETECTIONS, average_precision
@@ -70,9 +70,6 @@ class Detection:
     def build_data(self, group: ProcessGroup) -> TaskData:
         data = open_scene_data(self.config, needs="boxes", group=group)
         scenes, size = data.scenes, self.config.image_size
-        for name, members in (("train", scenes.train), ("val", scenes.val)):
-            if not any(len(scene.labels) for scene in members):
-                raise DataError(f"data: no image of the {name} set of {self.config.data} has an object")
         flips = "horizontal_flip" in self.config.augment
         return TaskData(
             train=BoxedImages(data.train_images, scenes.train, size=size, flips=flips),
