@@ -111,8 +111,9 @@ def test_a_set_that_exceeds_the_budget_is_told_and_not_cached() -> None:
     assert "more than cache_gb" in note
 
 
-def test_no_budget_is_no_cache_and_nothing_to_tell() -> None:
+def test_no_budget_and_no_images_are_no_cache_and_nothing_to_tell() -> None:
     assert open_cache(10, size=8, budget_gb=0, group=ALONE) == (None, "")
+    assert open_cache(0, size=8, budget_gb=1, group=ALONE) == (None, "")
 
 
 def test_without_a_disk_that_has_room_it_is_told() -> None:

@@ -85,27 +85,20 @@ def open_images(*sets: Sequence[Path], config: TrainConfig, group: ProcessGroup)
     begun_s = time.monotonic()
     broken = screen(len(paths), look, matter="images", num_workers=config.num_workers, group=group)
     took_s = time.monotonic() - begun_s
-    what = named([broken[index] for index in broken])
+    count, what = f"{len(broken)} of {len(paths)} images", named(list(broken.values()))
     if broken and config.on_bad_image == "fail":
-        raise DataError(
-            f"data: {len(broken)} of {len(paths)} images cannot be read (on_bad_image: skip leaves such out): {what}"
-        )
+        raise DataError(f"data: {count} cannot be read (on_bad_image: skip leaves such out): {what}")
     notes = [note] if note else []
     if took_s > _WORTH_TELLING_S:
         notes.append(f"{len(paths)} images {'decoded' if decodes else 'looked at'} in {took_s:.0f} s")
     if cache is not None and group.is_one_node and (kept := cache.filled()) < len(paths) - len(broken):
         notes.append(f"the disk had room for {kept} decoded images: the others are decoded anew in each epoch")
-    return OpenedImages(
-        sources=tuple(
-            DecodedFiles([paths[slot] for slot in slots], size=config.image_size, cache=cache, slots=slots)
-            for slots in _readable(sets, broken)
-        ),
-        broken=frozenset(paths[index] for index in broken),
-        warnings=(f"data: {len(broken)} of {len(paths)} images cannot be read and are left out: {what}",)
-        if broken
-        else (),
-        notes=tuple(notes),
-    )
+    sources = [
+        DecodedFiles([paths[slot] for slot in slots], size=config.image_size, cache=cache, slots=slots)
+        for slots in _readable(sets, broken)
+    ]
+    warnings = (f"data: {count} cannot be read and are left out: {what}",) if broken else ()
+    return OpenedImages(tuple(sources), frozenset(paths[slot] for slot in broken), warnings, tuple(notes))
 
 
 def _check_ends(files: DecodedFiles, index: int) -> None:

@@ -33,10 +33,8 @@ class PixelCache:
         if not self._mapped[slot]:
             return None
         begin = self._first + slot * self._image_bytes
-        pixels = np.frombuffer(self._mapped, np.uint8, self._image_bytes, begin)
-        return torch.from_numpy(pixels.copy()).view(
-            3, self._size, self._size
-        )  # a copy: whoever gets it may write to it
+        pixels = np.frombuffer(self._mapped, np.uint8, self._image_bytes, begin).copy()  # which others may write to
+        return torch.from_numpy(pixels).view(3, self._size, self._size)
 
     def write(self, slot: int, image: torch.Tensor) -> None:
         """Keep an image, if the disk has room for it still.
@@ -70,7 +68,7 @@ def open_cache(count: int, *, size: int, budget_gb: float, group: ProcessGroup) 
     """
     needed = file_bytes(count, size)
     what = f"{count} images of {size} by {size} pixels take {needed / _GB:.3g} GB decoded"
-    if budget_gb == 0:
+    if budget_gb == 0 or count == 0:
         return None, ""
     if needed > budget_gb * _GB:
         return None, f"{what}, more than cache_gb, {budget_gb:g}: they are decoded anew in each epoch"
