@@ -20,7 +20,7 @@ def inexactness(
     `model` is the one that the config builds; `double` says that it is to compute in float64. None means that nothing
     is known to make them differ by more than the rounding of sums that are added up in another order.
     """
-    of_rounding = () if double else (*_precision(config, devices), *_optimizer(config))
+    of_rounding = () if double else (*_precision(config, devices), *_optimizer(config), *_choices(recipe))
     return (*_batchnorm(config, recipe, model), *_dropout(model), *of_rounding)
 
 
@@ -84,4 +84,13 @@ def _optimizer(config: TrainConfig) -> tuple[str, ...]:
         f"adamw divides each gradient by its own size: a weight whose gradient is nothing but rounding (a bias that "
         f"the next layer takes out again) moves by up to lr ({config.lr:g}) a step, in a direction that rounding "
         "chooses; the loss does not depend on such a weight. Go by the losses, or prove it with sgd",
+    )
+
+
+def _choices(recipe: Recipe) -> tuple[str, ...]:
+    if recipe.name != "detection":
+        return ()
+    return (
+        "detection: what is sampled, which negatives are the hardest and what NMS keeps are choices; where rounding "
+        "tips one, the losses part at once. Prove it in float64",
     )

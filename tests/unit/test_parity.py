@@ -144,6 +144,11 @@ def test_no_dropout_leaves_nothing_that_drops_at_random(name: str) -> None:
     assert inexactness(config, recipe=recipe, model=model, devices=("cpu",), double=True) == ()
 
 
+def test_a_detectors_choices_are_a_reason_in_float32_only() -> None:
+    assert sentences(model="resnet18", recipe="detection") == ""
+    assert "NMS" in sentences(model="resnet18", recipe="detection", double=False)
+
+
 def test_rounding_is_a_reason_in_float32_only() -> None:
     said = sentences(model="resnet18", optimizer="adamw", amp="bf16", devices=("cuda:0",), double=False)
 
