@@ -18,7 +18,7 @@ from trainer.parent_death import die_with_parent
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from trainer.terminal import say
 
-_SIZES = {"cpu": ("resnet18", 512, 64), "cuda": ("resnet50", 50_000, 256)}
+_SIZES = {"cpu": ("resnet18", 512, 32), "cuda": ("resnet50", 50_000, 256)}
 """Model, training images and batch: ResNet-50 on CIFAR-10, and what a machine without a GPU does in a few minutes."""
 _STATUS = {
     Cause.CONFIG: EXIT_USAGE,
@@ -122,8 +122,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--synthetic", action="store_true", help="drawn images instead of CIFAR-10's files")
     parser.add_argument("--model", help="a classifier of torchvision's (default: resnet50; on the CPU resnet18)")
     parser.add_argument("--samples", type=_count, help="training images (default: 50000; on the CPU 512)")
-    parser.add_argument("--batch", type=_count, help="global batch (default: 256; on the CPU 64)")
-    parser.add_argument("--epochs", type=_epochs, default=3, help="the first is not timed (default: %(default)s)")
+    parser.add_argument("--batch", type=_count, help="global batch (default: 256; on the CPU 32)")
+    parser.add_argument("--epochs", type=_epochs, default=4, help="the first is not timed (default: %(default)s)")
     parser.add_argument("--workers", type=int, default=2, help="loader processes of each rank (default: %(default)s)")
     parser.add_argument(
         "--only", action="append", default=[], metavar="LINE", help='such as "DDP on 2"; may be repeated'
