@@ -90,6 +90,9 @@ sys.exit()
     assert checkpoint.values == {"loss": None}
     assert isinstance(completed, Completed)
     assert (completed.step, completed.best_checkpoint) == (10, str(file))
+    progress = run_dir.read_progress(0)
+    assert progress is not None
+    assert (progress.phase, progress.step) == ("finished", 10)
     assert [record.seq for record in records(run_dir)] == list(range(len(middle) + 2))
 
 
@@ -268,3 +271,11 @@ def test_torchrun_is_told_to_start_the_program_itself(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "`torchrun … mine.py`" in done.stderr
+
+
+def test_the_example_runs_under_torchrun_as_it_is(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "examples" / "ddp_script.py"
+    torchrun = Path(sys.executable).with_name("torchrun")
+    done = start(str(torchrun), "--nproc-per-node", "1", str(example), "--epochs", "1", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.rglob("*.*")] == ["epoch-1.pt"]

@@ -1,5 +1,7 @@
 """What a script is started with, and which options it takes."""
 
+import signal
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,10 @@ from pydantic import ValidationError
 from jobs.catalogs import Catalog, DataSet, Recipe, check
 from jobs.spec import JobSpec
 from trainer.config import TrainConfig
-from trainer.errors import ConfigError, DeviceError
+from trainer.error_report import ErrorReport
+from trainer.errors import Cause, ConfigError, DeviceError
 from trainer.journal import CheckpointSaved, JournalWriter
+from trainer.outcome import RankEnd, conclude
 from trainer.parity_command import run_parity
 from trainer.run_dir import RunConfig, RunDir
 from trainer.script.options import script_options
@@ -69,6 +73,17 @@ def test_a_program_resumes_from_the_newest_intact_checkpoint_of_this_run_or_of_a
     (tmp_path / "three.pt").unlink()
     (tmp_path / "two.pt").write_text("TWO.pt")
     assert resumed(earlier) == str(tmp_path / "one.pt")
+
+
+def test_whatever_a_program_does_when_it_is_told_to_stop_is_the_interruption(tmp_path: Path) -> None:
+    run_dir, run_config = RunDir(tmp_path), config("cpu")
+    run_dir.create(run_config)
+    ErrorReport.of(LookupError("gave up"), cause=Cause.EXCEPTION, rank=0, traceback="…").write(run_dir.rank_error(0))
+    ended = {0: RankEnd(1, seen=datetime.now(UTC), phase="training")}
+    for stopped_by, cause in ((None, Cause.EXCEPTION), (signal.SIGTERM, Cause.INTERRUPTED)):
+        error = conclude(run_dir, run_config, ended, stopped_by=stopped_by).error
+        assert error is not None
+        assert error.cause is cause
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ class _ScriptRank:
         last_moment.start()
 
     def _tell_exit(self, end: SystemExit) -> int:
-        status = end.code if isinstance(end.code, int) else EXIT_FAILED
+        status = end.code & 0xFF if isinstance(end.code, int) else EXIT_FAILED  # no more than that reaches a parent
         local_rank, log = self._environment.local_rank, self._run_dir.log(self._environment.local_rank)
         why = f"see {log}" if isinstance(end.code, int) else str(end.code)
         report = ErrorReport(
@@ -146,20 +146,23 @@ class _ScriptRank:
                 time.sleep(_POLL_S)  # one that fails instead is seen by the launcher, which then ends this process
         if self._run_dir.is_stopping():
             # The program may have come to its end, or saved and left: only one that runs anew can tell.
-            self._progress.write("stopped", 0)
+            self._progress.write("stopped", self._step())
             return EXIT_INTERRUPTED
-        if self._environment.rank == 0:
-            complete(self._run_dir)
-        self._progress.write("finished", 0)
+        self._progress.write("finished", complete(self._run_dir).step if self._environment.rank == 0 else 0)
         return 0
+
+    def _step(self) -> int:
+        """The step that the program has reported last."""
+        reached = self._run_dir.read_progress(self._environment.local_rank)
+        return reached.step if reached is not None else 0
 
     def _has_finished(self, local_rank: int) -> bool:
         reached = self._run_dir.read_progress(local_rank)
         return reached is not None and reached.phase == "finished"
 
 
-def complete(run_dir: RunDir) -> None:
-    """Append the completion record, which says what the program has reported last."""
+def complete(run_dir: RunDir) -> Completed:
+    """Append the completion record, which says what the program has reported last, and return it."""
     step = epoch = 0
     values: dict[str, float | None] = {}
     best = last = None
@@ -170,6 +173,6 @@ def complete(run_dir: RunDir) -> None:
         elif isinstance(record, CheckpointSaved):
             last = record.path
             best = record.path if record.best else best
-    JournalWriter(run_dir.journal).append(
+    return JournalWriter(run_dir.journal).append(
         Completed, durable=True, step=step, epoch=epoch, values=values, best_checkpoint=best or last
     )
