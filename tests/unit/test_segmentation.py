@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 from torch import nn
 from torch.nn import functional
+from torch.nn.modules.batchnorm import _BatchNorm as BatchNorm
 
 from tests.shapes import NAMES, write_voc
 from trainer.config import TrainConfig
@@ -38,12 +39,12 @@ def opened(of: Segmentation) -> TaskData:
 class Told(nn.Module):
     """Returns the logits that it is given, whatever the images."""
 
-    def __init__(self, logits: torch.Tensor) -> None:
+    def __init__(self, out: torch.Tensor, **others: torch.Tensor) -> None:
         super().__init__()
-        self.logits = nn.Parameter(logits)
+        self.outputs = {"out": out, **others}
 
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:  # noqa: ARG002
-        return {"out": self.logits}
+        return self.outputs
 
 
 def test_each_image_weighs_the_same_however_many_of_its_pixels_are_void() -> None:
@@ -55,6 +56,33 @@ def test_each_image_weighs_the_same_however_many_of_its_pixels_are_void() -> Non
     of_first = functional.cross_entropy(logits[:1], masks[:1])
     of_second = functional.cross_entropy(logits[1:2], masks[1:2], ignore_index=VOID)
     assert loss.item() == pytest.approx((of_first + of_second).item() / 3)
+
+
+def test_an_auxiliary_head_is_built_and_weighed_where_it_is_asked_for() -> None:
+    data = TaskData(train=[], val=[], samples="", class_names=("background", "a"))  # type: ignore[arg-type]  # not looked at
+    name = "deeplabv3_mobilenet_v3_large"
+    assert getattr(recipe(model=name).build_model(data), "aux_classifier", None) is None
+    of = recipe(model=name, options={"aux_loss": 0.5})
+    assert isinstance(of.build_model(data).aux_classifier, nn.Module)
+    main, auxiliary = torch.zeros(1, 2, 4, 4), torch.randn(1, 2, 4, 4, generator=torch.Generator().manual_seed(0))
+    masks = torch.ones(1, 4, 4, dtype=torch.int64)
+    told = Told(main, aux=auxiliary)
+    expected = functional.cross_entropy(main, masks) + 0.5 * functional.cross_entropy(auxiliary, masks)
+    assert of.loss(told, (None, masks)).item() == pytest.approx(expected.item())
+
+
+def test_batchnorm_follows_as_fast_as_the_options_say() -> None:
+    data = TaskData(train=[], val=[], samples="", class_names=("background", "a"))  # type: ignore[arg-type]  # not looked at
+    momenta = [
+        {
+            layer.momentum
+            for layer in recipe(options=options).build_model(data).modules()
+            if isinstance(layer, BatchNorm)
+        }
+        for options in ({}, {"bn_momentum": 0.2})
+    ]
+    assert 0.01 in momenta[0]
+    assert momenta[1] == {0.2}
 
 
 def test_the_metrics_are_of_all_pixels_together_and_leave_out_void_and_classes_that_nobody_names() -> None:
