@@ -58,6 +58,16 @@ def test_other_ranks_report_nothing(run_dir: RunDir, monkeypatch: pytest.MonkeyP
     assert not run_dir.journal.exists()
 
 
+def test_other_ranks_of_a_group_that_the_program_made_itself_report_nothing(
+    run_dir: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    for rank in (0, 1):
+        monkeypatch.setattr(torch.distributed, "get_rank", lambda rank=rank: rank)
+        rankzero.report(step=rank, loss=0.5)
+    assert [record.step for record in read_records(run_dir.journal) if isinstance(record, Metrics)] == [0]
+
+
 def test_numbers_of_every_kind_become_metrics(run_dir: RunDir) -> None:
     values = {
         "int": 3,

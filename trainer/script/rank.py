@@ -141,24 +141,29 @@ class _ScriptRank:
         with suppress(ValueError):  # only the main thread may, which this is but where the program has played tricks
             signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what the program would do on it is of no use any more
         if self._environment.rank == 0:
-            others = [rank for rank in range(self._config.local_world_size) if rank != self._environment.local_rank]
-            while not self._run_dir.is_stopping() and not all(map(self._has_finished, others)):
-                time.sleep(_POLL_S)  # one that fails instead is seen by the launcher, which then ends this process
-        if self._run_dir.is_stopping():
+            while self._is_awaited() and not self._run_dir.is_stopping():
+                time.sleep(_POLL_S)  # a rank that fails is seen by the launcher, which then ends this process
+        if self._run_dir.is_stopping() or "stopped" in self._phases():
             # The program may have come to its end, or saved and left: only one that runs anew can tell.
             self._progress.write("stopped", self._step())
             return EXIT_INTERRUPTED
         self._progress.write("finished", complete(self._run_dir).step if self._environment.rank == 0 else 0)
         return 0
 
+    def _is_awaited(self) -> bool:
+        """Whether some other rank has not come to its end yet, and none has been stopped."""
+        return not self._phases() <= {"finished"} and "stopped" not in self._phases()
+
+    def _phases(self) -> set[str]:
+        """What the other ranks are at."""
+        others = [rank for rank in range(self._config.local_world_size) if rank != self._environment.local_rank]
+        reached = [self._run_dir.read_progress(rank) for rank in others]
+        return {"starting" if progress is None else progress.phase for progress in reached}
+
     def _step(self) -> int:
         """The step that the program has reported last."""
         reached = self._run_dir.read_progress(self._environment.local_rank)
         return reached.step if reached is not None else 0
-
-    def _has_finished(self, local_rank: int) -> bool:
-        reached = self._run_dir.read_progress(local_rank)
-        return reached is not None and reached.phase == "finished"
 
 
 def complete(run_dir: RunDir) -> Completed:

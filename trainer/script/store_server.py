@@ -1,5 +1,6 @@
 """The store server: what the ranks of a script meet at, served by rank 0 once the first of them comes."""
 
+import os
 import select
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ def serve_on_demand(listener: int, environment: RankEnvironment) -> None:
     Torch is not imported before: a program without it never pays for it, and the client, be it this very process, has
     done so already. Until then the kernel keeps the connection waiting.
     """
+    os.set_inheritable(listener, False)  # what the program starts must not keep the port open for longer than it lives
     Thread(target=_serve, args=(listener, environment), name="store-server", daemon=True).start()
 
 
