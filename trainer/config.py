@@ -52,8 +52,8 @@ class TrainConfig(BaseModel):
     """A model of the recipe's registry: for `classification`, one of torchvision's classifiers such as `resnet50`.
     To be given, but for `script`, which takes none."""
     data: _NameOrEmpty = Field(default="", validate_default=True)
-    """A data set known by name (`cifar10`, `cifar100`, `mnist`, `fashion_mnist`, `digits`, `synthetic`) or the path of a
-    folder on the host that trains. To be given, but for `script`, which takes none."""
+    """A data set known by name (`cifar10`, `cifar100`, `mnist`, `fashion_mnist`, `digits`, `synthetic`) or the path of
+    a folder on the host that trains. To be given, but for `script`, which takes none."""
     options: dict[Name, JsonValue] = {}
     """The recipe's own options, by name. `python -m trainer catalog` lists them."""
     epochs: int = Field(default=10, ge=1, le=1_000_000)

@@ -184,6 +184,14 @@ def last_weights(run_dir: RunDir, part: str = "model") -> dict[str, torch.Tensor
     return weights
 
 
+def best_checkpoint(run_dir: RunDir) -> Path:
+    """The best checkpoint that the completion record of a run names."""
+    completed = run_dir.completed()
+    assert completed is not None
+    assert completed.best_checkpoint is not None
+    return run_dir.path / completed.best_checkpoint
+
+
 def final_state(run_dir: RunDir) -> str:
     """A digest of all that the newest checkpoint would have a run go on from, bit for bit."""
     saved = run_dir.last_checkpoint()

@@ -10,6 +10,7 @@ import torch
 
 from tests.distributed.runs import (
     Run,
+    best_checkpoint,
     draw_images,
     largest_difference,
     last_weights,
@@ -19,7 +20,7 @@ from tests.distributed.runs import (
     records,
 )
 from trainer.errors import Cause
-from trainer.journal import CheckpointSaved, Completed, Started
+from trainer.journal import CheckpointSaved, Started
 from trainer.run_dir import EXIT_FAILED, EXIT_INTERRUPTED, GRACE_VARIABLE, RunDir
 
 LONG: dict[str, Any] = {"epochs": 4, "batch": 4, "save_every": 4, "log_every": 1, "num_workers": 1}
@@ -128,16 +129,11 @@ def test_a_continued_run_keeps_the_best_of_the_earlier_attempt_as_a_file_of_its_
     tmp_path: Path, images: Path, undisturbed: RunDir
 ) -> None:
     last = undisturbed.last_checkpoint()
-    done = undisturbed.completed()
     assert last is not None
-    assert done is not None
     options = LONG | {"epochs": 5, "schedule": "constant", "lr": 1e-9}  # an epoch more, in which nothing gets better
     again = Run(prepare(tmp_path / "run", data=images, resume=undisturbed.path / last.path, **options)).succeed()
-    completed = again.completed()
-    assert isinstance(completed, Completed)
-    assert (again.path / completed.best_checkpoint).is_file()
-    ours = torch.load(again.path / completed.best_checkpoint, weights_only=True)
-    theirs = torch.load(undisturbed.path / done.best_checkpoint, weights_only=True)
+    ours = torch.load(best_checkpoint(again), weights_only=True)
+    theirs = torch.load(best_checkpoint(undisturbed), weights_only=True)
     assert ours["metric"] >= theirs["metric"]
     assert next(record.best for record in records(again) if isinstance(record, CheckpointSaved))
 
@@ -153,7 +149,7 @@ def test_a_checkpoint_brought_alone_to_another_folder_is_continued_from(
     completed, theirs = again.completed(), undisturbed.completed()
     assert completed is not None
     assert theirs is not None
-    assert (again.path / completed.best_checkpoint).is_file()
+    assert best_checkpoint(again).is_file()
     assert completed.values == theirs.values
 
 

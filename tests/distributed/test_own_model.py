@@ -95,6 +95,7 @@ def test_a_scripts_own_model_comes_back_with_the_best_weights_and_callbacks_fire
 
     completed = run_dir.completed()
     assert completed is not None
+    assert completed.best_checkpoint is not None
     best = Path("run", completed.best_checkpoint)
     refused = start(sys.executable, "-m", "trainer", "evaluate", "run", folder=tmp_path)
     assert refused.returncode == EXIT_USAGE
