@@ -88,7 +88,6 @@ def _ours(images: Path, device: torch.device) -> Callable[[], Iterator[torch.Ten
     loader = build_loader(
         samples,
         sampler,
-        batch=BATCH,
         num_workers=WORKERS,
         prefetch=config.prefetch,
         device=device,

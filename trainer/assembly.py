@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import nn, optim
-from torch.utils.data import DataLoader
+from torch.utils.data import BatchSampler, DataLoader
 
 from trainer.autobatch import resolve_batch
 from trainer.averaging import WeightAverage
@@ -108,16 +108,17 @@ def assemble(
             is_graphed=config.cuda_graph and without_graph(accumulate=1) is None,
         )
         config = config.model_copy(update={"batch": measured})
-    batch_taken = micro_batch(config.batch, group.world_size * split_among, parts=run_config.micro_batches)
-    share = per_rank_batch(batch_taken, group.world_size)
+    part = micro_batch(config.batch, group.world_size * split_among, parts=run_config.micro_batches)
+    share = per_rank_batch(part, group.world_size)
     held = held_batchnorm(model, config.freeze)
     is_normalized = has_batchnorm(model, besides=held)
     is_synchronized = group.world_size > 1 and wants_sync_bn(recipe, config)
     normalization = Normalization.of(run_config, is_synchronized=is_synchronized) if is_normalized else None
     sampler = GlobalBatchSampler(
         data.train,
-        batch=batch_taken,
-        accumulate=accumulated_batches(config) * run_config.micro_batches,
+        batch=config.batch,
+        parts=run_config.micro_batches,
+        accumulate=accumulated_batches(config),
         rank=group.rank,
         world_size=group.world_size,
         seed=config.seed,
@@ -131,7 +132,7 @@ def assemble(
     average = WeightAverage(model, decay=config.ema) if config.ema is not None else None
     if config.compile:
         compile_in_place(model, *([average.model] if average is not None else []), device=group.device)
-    eager = without_graph(accumulate=sampler.accumulate)
+    eager = without_graph(accumulate=sampler.accumulate * run_config.micro_batches)
     options: dict[str, Any] = {
         "num_workers": config.num_workers,
         "prefetch": config.prefetch,
@@ -148,9 +149,9 @@ def assemble(
         optimizer=build_optimizer(config, model),
         scaling=LossScaling(config, group.device),
         sampler=sampler,
-        loader=build_loader(SeededSamples(data.train, seed=config.seed), sampler, batch=share, **options),
+        loader=build_loader(SeededSamples(data.train, seed=config.seed), sampler, **options),
         # The model alone validates, so of the devices that "dp" splits a batch among only the first.
-        val_loader=build_loader(data.val, val_sampler, batch=share // split_among, **options),
+        val_loader=build_loader(data.val, BatchSampler(val_sampler, share // split_among, drop_last=False), **options),
         callbacks=call.callbacks,
         uses_cuda_graph=config.cuda_graph and eager is None,
         warnings=(

@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, TrainingError, os_error_cause
+from trainer.micro_batches import TOO_FEW_FOR_BATCHNORM
 
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|can't allocate memory|cannot allocate memory|not enough memory", re.IGNORECASE
@@ -22,8 +23,6 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORE
 _LOADER_KILLED = re.compile(r"DataLoader worker \(pid.*\) (is killed by signal|exited unexpectedly)")
 _SHARED_MEMORY = re.compile(r"insufficient shared memory|out of shared memory", re.IGNORECASE)
 _LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
-
-_TOO_FEW_FOR_BATCHNORM = re.compile(r"Expected more than 1 value per channel when training")
 
 _LOADER_FILE = "torch/utils/data/dataloader.py"
 
@@ -43,7 +42,7 @@ def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = 
         # torch says it in terms of its own file format.
         message = f"no space is left where the run writes (ENOSPC): {report.message}"
         report = report.model_copy(update={"message": message})
-    if _TOO_FEW_FOR_BATCHNORM.search(report.message):
+    if TOO_FEW_FOR_BATCHNORM.search(report.message):
         # A single sample is enough where a layer sees several pixels of it, so this is not known beforehand.
         ways = "take a larger batch or image_size, or set sync_bn to true where several ranks share the batch"
         report = report.model_copy(update={"message": f"batch: too small for BatchNorm ({report.message}); {ways}"})
@@ -93,7 +92,7 @@ def _own_cause(error: BaseException) -> Cause:
         return Cause.OUT_OF_MEMORY
     if isinstance(error, OSError):
         return os_error_cause(error)
-    if isinstance(error, ValueError) and _TOO_FEW_FOR_BATCHNORM.search(str(error)):
+    if isinstance(error, ValueError) and TOO_FEW_FOR_BATCHNORM.search(str(error)):
         return Cause.CONFIG
     if isinstance(error, dist.DistError):
         return Cause.COMMUNICATION

@@ -11,6 +11,8 @@ from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError
 from trainer.run_dir import RunConfig
 
+TOO_FEW_FOR_BATCHNORM = re.compile(r"Expected more than 1 value per channel when training")
+"""What a BatchNorm layer, torch's or ours, says of a single value per channel."""
 # What torch raises for CUDA; MPS and drivers raise a plain RuntimeError that says so.
 _EXCEPTION = "torch.OutOfMemoryError"
 _MESSAGE = re.compile(r"\b(CUDA|HIP|XPU|MPS)\b.* out of memory", re.IGNORECASE)
@@ -69,10 +71,15 @@ def is_out_of_device_memory(error: ErrorReport) -> bool:
 def with_way_out(error: ErrorReport, config: RunConfig, *, is_relaunched: bool) -> ErrorReport:
     """Return the report with what the user can do about a device that is too small, where we do nothing about it.
 
-    `is_relaunched`: whoever started the ranks starts them anew on smaller parts, as long as there are any.
+    BatchNorm's own error on parts of a batch stands for such a device too. `is_relaunched`: whoever started the ranks
+    starts them anew on smaller parts, as long as there are any.
     """
     batch = config.train.batch
-    if not is_out_of_device_memory(error) or config.train.recipe == SCRIPT or batch == AUTO_BATCH:
+    if config.train.recipe == SCRIPT or batch == AUTO_BATCH:
+        return error
+    if config.micro_batches > 1 and TOO_FEW_FOR_BATCHNORM.search(error.message):
+        return _too_few_that_fit(error, config)
+    if not is_out_of_device_memory(error):
         return error
     parts = more_parts(batch // devices_of(config), config.micro_batches)
     if parts is None:
@@ -83,3 +90,15 @@ def with_way_out(error: ErrorReport, config: RunConfig, *, is_relaunched: bool) 
         nominal = batch * accumulated_batches(config.train)
         way = f"to take the same steps with less memory, begin anew with batch: {batch // parts} and nbs: {nominal}"
     return error.model_copy(update={"message": f"{error.message.rstrip('.')}; {way}"})
+
+
+def _too_few_that_fit(error: ErrorReport, config: RunConfig) -> ErrorReport:
+    """Return a report of BatchNorm's as what it is on parts: more samples at once, which it asks for, do not fit."""
+    size = config.train.batch // devices_of(config) // config.micro_batches
+    samples = f"{size} {'sample' if size == 1 else 'samples'}"
+    others = ", or sync_bn: true" if config.train.sync_bn is False and config.world_size > 1 else ""
+    message = (
+        f"out of a device's memory with more than {samples} at a time, and so few give BatchNorm a single value per "
+        f"channel, which it cannot normalise by; take a smaller model or image_size, or amp: bf16{others}"
+    )
+    return error.model_copy(update={"cause": Cause.OUT_OF_MEMORY, "message": message})

@@ -31,7 +31,7 @@ class Normalization:
         return share - chunk * (-(-share // chunk) - 1) if chunk else 0
 
     def leaves_out(self, samples: int) -> bool:
-        """Return whether a last batch of so many samples is left out: a part of one has no deviation to divide by."""
+        """Return whether so many samples at once are too few: a part of one has no deviation to divide by."""
         return self.smallest_part(samples) < 2
 
     def refuse_too_few(self, sampler: GlobalBatchSampler) -> None:
@@ -56,7 +56,7 @@ class Normalization:
                 f"the last {left_out} of each epoch's samples {'is' if left_out == 1 else 'are'} left out: alone in a "
                 f"batch{among} they are too few for BatchNorm, which needs 2 to normalise by"
             )
-        own = sampler.batch // self.ranks
+        own = sampler.part // self.ranks
         if self.ranks > 1 and own < SMALL_PART:
             warnings.append(
                 f"sync_bn is off, and each rank's BatchNorm normalises by its own {own} samples only: below "

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from pydantic import ValidationError
 from torch import nn
+from torch.utils.data import BatchSampler
 
 from trainer.checkpoints import Checkpoint, load_checkpoint, restore_weights
 from trainer.config import TrainConfig
@@ -36,9 +37,10 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
         model,
         build_loader(
             data.val,
-            ShardSampler(data.val, rank=0, world_size=1),
             # As a rank of the run did it: the shape of a batch can decide the last bit of a logit.
-            batch=config.batch // checkpoint.world_size,
+            BatchSampler(
+                ShardSampler(data.val, rank=0, world_size=1), config.batch // checkpoint.world_size, drop_last=False
+            ),
             num_workers=0,
             device=torch_device,
             collate=data.collate,

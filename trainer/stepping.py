@@ -47,12 +47,12 @@ class Stepper:
             self.graphed = GraphedComputation(parts.model, self._gradients, record=record_on_cuda)
 
     def take(self, batches: Iterator[Any], *, epoch: int, step_in_epoch: int, step: int) -> Step:
-        """Take the step with index `step` (from 0) in all, over as many batches as are accumulated for it.
+        """Take the step with index `step` (from 0) in all, over the parts that are accumulated for it.
 
         Raises NonFiniteLossError.
         """
         self.parts.optimizer.zero_grad(set_to_none=True)
-        numbers = self.parts.sampler.batches_of(step_in_epoch)
+        numbers = self.parts.sampler.parts_of(step_in_epoch)
         loss: torch.Tensor | float = 0.0
         for number in numbers:
             batch = self.parts.data.prepare_train(on_device(next(batches), self.group.device))
@@ -61,7 +61,7 @@ class Stepper:
                 rehearse(self.parts.model, partial(self._loss, batch))
                 self.rehearsal_is_due = False
             seed_batch(self.config.seed, rank=self.group.rank, epoch=epoch, batch=number)
-            # Gradients of the batches before the last stay with their rank until the last one's are averaged.
+            # Gradients of the parts before the last stay with their rank until the last one's are averaged.
             with nullcontext() if number == numbers[-1] else accumulating(self.replica):
                 loss = loss + self._backward(batch, number, step)
         gradient_norm = self._update(step)
@@ -70,10 +70,10 @@ class Stepper:
         return Step(loss, gradient_norm)
 
     def _backward(self, batch: Any, number: int, step: int) -> torch.Tensor:
-        """Add up the gradients of one batch of the epoch; return this rank's part of the step's mean loss."""
+        """Add up the gradients of one part of the epoch; return this rank's part of the step's mean loss."""
         if self.graphed is not None:  # one rank and one batch for each step, which weighs 1
             sampler = self.parts.sampler
-            loss = self.graphed(batch, is_full=sampler.global_size(number) == sampler.batch)
+            loss = self.graphed(batch, is_full=sampler.global_size(number) == sampler.part)
             self.loss_watch.loss(step + 1, loss)
             return loss
         loss = self._loss(batch)

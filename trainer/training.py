@@ -135,7 +135,7 @@ class Training:
             devices=tuple(device_label(name, simulated=self.run_config.simulated) for name in self.run_config.devices),
             batch=self.config.batch,
             batch_per_rank=self.config.batch // self.group.world_size,
-            accumulate=self.parts.sampler.accumulate // self.run_config.micro_batches,
+            accumulate=self.parts.sampler.accumulate,
             micro_batches=self.run_config.micro_batches,
             epochs=self.config.epochs,
             steps_per_epoch=self.steps_per_epoch,

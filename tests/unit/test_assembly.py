@@ -26,9 +26,10 @@ def weights(tmp_path: Path) -> Path:
     return tmp_path / "weights.pt"
 
 
-def assembled(run_dir: RunDir, *, is_continued: bool = False) -> Assembly:
+def assembled(run_dir: RunDir, *, is_continued: bool = False, micro_batches: int = 1) -> Assembly:
     group = ProcessGroup.alone(torch.device("cpu"))
-    return assemble(run_dir, run_dir.read_config(), group, is_continued=is_continued, batch=None)
+    config = run_dir.read_config().model_copy(update={"micro_batches": micro_batches})
+    return assemble(run_dir, config, group, is_continued=is_continued, batch=None)
 
 
 def test_a_run_begins_with_the_weights_named_trains_the_parts_left_and_says_what_is_fresh(
@@ -53,6 +54,21 @@ def test_a_model_whose_every_batchnorm_is_frozen_leaves_no_sample_out(tmp_path: 
     options: dict[str, Any] = {"model": "resnet18", "dropout": None, "batch": 4, "freeze": frozen}
     parts = assembled(prepare(tmp_path / "run", data=images, ranks=1, **options))
     assert parts.sampler.dropped_samples == 0
+
+
+@pytest.mark.parametrize("batch", [2, 4, 6])
+def test_a_run_in_parts_leaves_out_the_samples_that_the_whole_batches_leave_out(
+    tmp_path: Path, images: Path, batch: int
+) -> None:
+    run_dir = prepare(tmp_path / "run", data=images, ranks=1, model="resnet18", dropout=None, batch=batch)
+    whole, cut = assembled(run_dir), assembled(run_dir, micro_batches=2)
+    assert cut.sampler.dropped_samples == whole.sampler.dropped_samples == (0 if batch == 6 else 1)
+    assert cut.sampler.steps_per_epoch == whole.sampler.steps_per_epoch
+    assert [len(labels) for _, labels in map(cut.data.prepare_train, cut.loader)] == {
+        2: [1] * 8,
+        4: [2] * 4,
+        6: [3] * 3,
+    }[batch]
 
 
 def test_a_continued_run_does_not_look_at_the_weights_it_began_with(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import Dataset, SequentialSampler, TensorDataset
+from torch.utils.data import BatchSampler, Dataset, SequentialSampler, TensorDataset
 
 from tests.waiting import wait_until
 from trainer.data.loading import build_loader
@@ -29,7 +29,7 @@ def test_torchrun_asking_a_ranks_group_to_end_spares_a_loader_process_that_is_ju
     monkeypatch.setattr("os.setpgid", leave_late)
     samples = TensorDataset(torch.arange(4))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
-    loader = build_loader(samples, SequentialSampler(samples), batch=2, num_workers=1, device=torch.device("cpu"))
+    loader = build_loader(samples, [[0, 1], [2, 3]], num_workers=1, device=torch.device("cpu"))
     batches = iter(loader)
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
     assert [batch[0].tolist() for batch in batches] == [[0, 1], [2, 3]]
@@ -52,8 +52,8 @@ class _Counted(Dataset[int]):
 
 def test_a_loader_process_prepares_as_many_batches_ahead_as_it_is_told() -> None:
     samples = _Counted()
-    options: dict[str, Any] = {"batch": 2, "num_workers": 1, "prefetch": 5, "device": torch.device("cpu")}
-    batches = iter(build_loader(samples, SequentialSampler(samples), **options))
+    options: dict[str, Any] = {"num_workers": 1, "prefetch": 5, "device": torch.device("cpu")}
+    batches = iter(build_loader(samples, BatchSampler(SequentialSampler(samples), 2, drop_last=False), **options))
     assert next(batches).tolist() == [0, 1]
     wait_until(lambda: samples.loaded.value >= 12, timeout_s=60, what="the batch that was taken and five more")
     assert samples.loaded.value == 12

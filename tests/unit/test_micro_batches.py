@@ -14,6 +14,7 @@ from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError
 from trainer.journal import JournalWriter, Log, Started, read_records
 from trainer.micro_batches import hint, is_out_of_device_memory, micro_batch, more_parts, with_way_out
+from trainer.normalization import Normalization
 from trainer.relaunch import commit, last_seq, smaller_parts
 from trainer.run_dir import RunConfig, RunDir
 from trainer.sampling import GlobalBatchSampler
@@ -80,28 +81,32 @@ def test_an_odd_part_is_cut_to_the_next_divisor() -> None:
 def test_parts_take_the_same_samples_in_the_same_steps_with_the_same_weights(
     samples: int, share: int, world_size: int, accumulate: int, choice: st.DataObject
 ) -> None:
+    leaves_out = choice.draw(
+        st.sampled_from([None, *(Normalization(ranks=ranks, devices=1).leaves_out for ranks in {1, world_size})])
+    )
     parts = choice.draw(st.sampled_from([count for count in range(1, share + 1) if share % count == 0]))
     for rank in range(world_size):
         taken = []
         for cut in (1, parts):
             sampler = GlobalBatchSampler(
                 Numbers(samples),
-                batch=micro_batch(share * world_size, world_size, parts=cut),
+                batch=share * world_size,
+                parts=cut,
                 rank=rank,
                 world_size=world_size,
                 seed=3,
-                accumulate=accumulate * cut,
+                accumulate=accumulate,
+                leaves_out=leaves_out,
             )
             keys = iter(sampler)
             steps = []
             for step in range(sampler.steps_per_epoch):
                 weights: dict[int, float] = {}
-                for batch in sampler.batches_of(step):
-                    size = sampler.local_size(batch)
-                    for _ in range(max(1, size)):
-                        _, index = next(keys)
-                        if size:
-                            weights[index] = sampler.weight(batch) / size
+                for part in sampler.parts_of(step):
+                    size = sampler.local_size(part)
+                    taken_now = next(keys)
+                    assert len(taken_now) == max(1, size)
+                    weights |= {index: sampler.weight(part) / size for _, index in taken_now[:size]}
                 steps.append(weights)
             taken.append(steps)
         whole, cut_up = taken
@@ -111,6 +116,23 @@ def test_parts_take_the_same_samples_in_the_same_steps_with_the_same_weights(
             for weights, expected in zip(cut_up, whole, strict=True)
             for index, weight in expected.items()
         )
+
+
+@pytest.mark.parametrize(("sync_bn", "more"), [(None, ""), (False, ", or sync_bn: true")])
+def test_parts_too_small_for_batchnorm_are_too_little_memory(sync_bn: bool | None, more: str) -> None:
+    refused = ran_out(
+        cause=Cause.CONFIG,
+        exception="builtins.ValueError",
+        message="batch: too small for BatchNorm (ValueError: Expected more than 1 value per channel when training, got "
+        "input size torch.Size([1, 4, 1, 1])); take a larger batch",
+    )
+    told = with_way_out(refused, config(micro_batches=8, sync_bn=sync_bn), is_relaunched=True)
+    assert told.cause is Cause.OUT_OF_MEMORY
+    assert told.message == (
+        "out of a device's memory with more than 1 sample at a time, and so few give BatchNorm a single value per "
+        f"channel, which it cannot normalise by; take a smaller model or image_size, or amp: bf16{more}"
+    )
+    assert with_way_out(refused, config(sync_bn=sync_bn), is_relaunched=True) == refused
 
 
 def test_parts_that_a_device_s_share_does_not_have_are_refused() -> None:

@@ -28,7 +28,7 @@ def local_batches(
     """What a rank's loader yields, less the repeated sample of a rank that has none of its own."""
     own = sampler(samples, batch=batch, rank=rank, world_size=world_size)
     own.start_at(epoch, step)
-    loader = DataLoader(SeededSamples(dataset(samples), seed=7), batch_size=batch // world_size, sampler=own)
+    loader = DataLoader(SeededSamples(dataset(samples), seed=7), batch_sampler=own)
     batches = [sample.tolist() for (sample,) in loader]
     assert len(batches) == own.steps_per_epoch - step
     return [part[: own.local_size(step + index)] for index, part in enumerate(batches)]
@@ -83,7 +83,8 @@ def test_a_rank_without_a_sample_in_the_last_batch_repeats_one_at_weight_zero() 
     assert own.steps_per_epoch == 3
     assert own.local_size(2) == 0
     assert own.weight(2) == 0
-    assert len(list(own)) == len(own) == 2 + 2 + 1
+    assert [len(keys) for keys in own] == [2, 2, 1]
+    assert len(own) == 3
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_a_step_over_several_batches_counts_each_of_its_samples_once(
     ]
     taken: list[int] = []
     for step in range(ranks[0].steps_per_epoch):
-        batches = ranks[0].batches_of(step)
+        batches = ranks[0].parts_of(step)
         assert len(batches) == accumulate or step == ranks[0].steps_per_epoch - 1
         taken.extend(batches)
         # What one sample's gradient is multiplied by: the rank's weight, its mean over its share, DDP's over ranks.
@@ -126,12 +127,37 @@ def test_a_step_over_several_batches_counts_each_of_its_samples_once(
         ]
         assert factors == pytest.approx([1 / len(factors)] * len(factors))
         assert len(factors) == ranks[0].step_size(step)
-    assert taken == list(range(ranks[0].batches_per_epoch))
+    assert taken == list(range(ranks[0].parts_per_epoch))
 
 
 @pytest.mark.parametrize(("samples", "idle"), [(12, False), (10, False), (9, True), (4, False), (1, True)])
 def test_a_sampler_knows_whether_its_last_batch_leaves_a_rank_idle(samples: int, idle: bool) -> None:
     assert sampler(samples, batch=4, rank=0, world_size=2).has_idle_ranks is idle
+
+
+@pytest.mark.parametrize(
+    ("normalization", "ranks", "samples", "parts", "sizes"),
+    [
+        (Normalization(ranks=1, devices=1), 1, 11, 2, [6, 5]),
+        (Normalization(ranks=1, devices=1), 1, 7, 2, [3, 4]),
+        (Normalization(ranks=1, devices=1), 1, 7, 6, [2, 2, 3]),
+        (Normalization(ranks=1, devices=1), 1, 7, 12, [1] * 7),  # as all parts are
+        (Normalization(ranks=4, devices=1), 4, 9, 1, [9]),
+        (Normalization(ranks=2, devices=1), 2, 9, 2, [4, 5]),
+        (Normalization(ranks=2, devices=1), 2, 5, 3, [5]),
+        (Normalization(ranks=1, devices=1), 4, 9, 3, [4, 4, 1]),  # synchronized, and no rank has room for a second
+        (Normalization(ranks=1, devices=4), 1, 9, 1, [9]),
+        (Normalization(ranks=1, devices=3), 1, 8, 2, [4, 4]),
+        (Normalization(ranks=1, devices=3), 1, 11, 2, [11]),
+    ],
+)
+def test_a_last_part_too_small_for_batchnorm_evens_out_with_the_one_before_or_joins_it(
+    normalization: Normalization, ranks: int, samples: int, parts: int, sizes: list[int]
+) -> None:
+    own = sampler(12 + samples, batch=12, parts=parts, rank=0, world_size=ranks, leaves_out=normalization.leaves_out)
+    assert [own.global_size(part) for part in range(parts, own.parts_per_epoch)] == sizes
+    assert own.dropped_samples == 0
+    assert own.has_idle_ranks is (sizes[-1] < ranks)
 
 
 @given(samples=st.integers(0, 40), world_size=st.integers(1, 5))

@@ -3,12 +3,12 @@
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader, Dataset, Sampler, default_collate
+from torch.utils.data import DataLoader, Dataset, default_collate
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from trainer.parent_death import die_with_parent
@@ -18,23 +18,21 @@ _STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 
 def build_loader(
     dataset: Dataset[Any],
-    sampler: Sampler[Any],
+    batches: Iterable[list[Any]],
     *,
-    batch: int,
     num_workers: int,
     device: torch.device,
     prefetch: int = 2,
     collate: Callable[[list[Any]], Any] = default_collate,
 ) -> DataLoader[Any]:
-    """Return a loader of batches of at most `batch` samples, in the sampler's order, each process `prefetch` ahead.
+    """Return a loader of the samples that each of `batches` names (a batch sampler), each process `prefetch` ahead.
 
     Its processes live as long as the loader, so an epoch costs no start; the sampler runs in the rank itself and may
     therefore change from epoch to epoch.
     """
     return _Loader(
         dataset,
-        batch_size=batch,
-        sampler=sampler,
+        batch_sampler=batches,
         num_workers=num_workers,
         collate_fn=collate,
         pin_memory=device.type == "cuda",

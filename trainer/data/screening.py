@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import BatchSampler, Dataset
 
 from trainer.data.loading import build_loader
 from trainer.errors import DataError
@@ -28,8 +28,7 @@ def screen(
     samples = _Looks(count, look)
     loader = build_loader(
         samples,
-        ShardSampler(samples, rank=group.rank, world_size=group.world_size),
-        batch=_BATCH,
+        BatchSampler(ShardSampler(samples, rank=group.rank, world_size=group.world_size), _BATCH, drop_last=False),
         num_workers=num_workers,
         device=torch.device("cpu"),  # nothing of it goes to another device
         collate=_as_they_come,
