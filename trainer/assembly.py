@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from trainer.averaging import WeightAverage
 from trainer.caller import Call, read_call
 from trainer.compiling import compile_in_place, refuse_uncompilable
 from trainer.config import AUTO_BATCH, TrainConfig
-from trainer.cuda_graph import why_eager
+from trainer.cuda_graph import is_recordable, why_eager
 from trainer.data.loading import build_loader
 from trainer.data.seeded import SeededSamples
 from trainer.devices import continued_batch, per_rank_batch
@@ -92,7 +92,14 @@ def assemble(
     if config.channels_last:
         model, data = weights_in_channels_last(model), batches_in_channels_last(data)
     is_distributed = group.store is not None
-    without_graph = partial(why_eager, config, group.device, is_distributed=is_distributed, devices=split_among)
+    without_graph = partial(
+        why_eager,
+        config,
+        group.device,
+        is_distributed=is_distributed,
+        devices=split_among,
+        is_recordable=cache(partial(is_recordable, data, model, config)),
+    )
     if config.batch == AUTO_BATCH and batch is not None:
         takers = group.world_size * split_among
         among = "devices" if split_among > 1 else "ranks"

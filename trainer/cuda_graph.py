@@ -9,8 +9,11 @@ from torch import nn
 
 from trainer.autobatch import left_as_it_was
 from trainer.config import TrainConfig
+from trainer.data.loading import on_device
+from trainer.data.seeded import SeededSamples
 from trainer.errors import Cause, ConfigError
 from trainer.faults import cause_of
+from trainer.recipes.recipe import TaskData
 
 _WARM_UP = 3
 """Passes before the recording: libraries choose their kernels, and allocate what they keep, in the first ones."""
@@ -23,11 +26,18 @@ Record = Callable[[Callable[[], torch.Tensor], nn.Module], tuple[torch.Tensor, R
 
 
 def why_eager(
-    config: TrainConfig, device: torch.device, *, is_distributed: bool, devices: int, accumulate: int
+    config: TrainConfig,
+    device: torch.device,
+    *,
+    is_distributed: bool,
+    devices: int,
+    accumulate: int,
+    is_recordable: Callable[[], bool],
 ) -> str | None:
     """Return why `cuda_graph` is without effect in a run, or None where it is not asked for or takes effect.
 
-    `devices` are those of a rank, `accumulate` the batches of an optimizer step.
+    `devices` are those of a rank, `accumulate` the batches of an optimizer step. `is_recordable` is asked last, since
+    it costs a sample: whether a batch is tensors alone.
     """
     if not config.cuda_graph:
         return None
@@ -40,7 +50,20 @@ def why_eager(
         "compile has its own way to save launches": config.compile,
     }
     why = next((reason for reason, applies in reasons.items() if applies), None)
+    if why is None and not is_recordable():
+        why = "its batches hold more than tensors"
     return None if why is None else f"cuda_graph: without effect here, training goes on without ({why})"
+
+
+def is_recordable(data: TaskData, model: nn.Module, config: TrainConfig) -> bool:
+    """Return whether a training batch, as `loss` takes it, is tensors alone, by one sample of it.
+
+    Model and random generators are left as they were. Raises DataError for a sample that cannot be read.
+    """
+    device = next(model.parameters()).device
+    with left_as_it_was(model, device):
+        samples = data.collate([SeededSamples(data.train, seed=config.seed)[0, 0]])
+        return _tensors(data.prepare_train(on_device(samples, device))) is not None
 
 
 class GraphedComputation:

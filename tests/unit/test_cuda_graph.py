@@ -8,15 +8,18 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import Dataset, default_collate
 
 from tests.distributed.runs import draw_images, largest_difference
 from trainer.assembly import assemble
 from trainer.autobatch import left_as_it_was
 from trainer.caller import Call, calling
 from trainer.config import TrainConfig
-from trainer.cuda_graph import GraphedComputation, Record, Replay, record_on_cuda, why_eager
+from trainer.cuda_graph import GraphedComputation, Record, Replay, is_recordable, record_on_cuda, why_eager
 from trainer.loss_watch import LossWatch
 from trainer.process_group import ProcessGroup
+from trainer.recipes import detection
+from trainer.recipes.recipe import TaskData
 from trainer.run_dir import RunConfig, RunDir
 from trainer.stepping import Stepper
 
@@ -42,10 +45,22 @@ def network() -> nn.Module:
 
 
 def why(
-    device: str, *, is_distributed: bool = False, devices: int = 1, accumulate: int = 1, **options: Any
+    device: str,
+    *,
+    is_distributed: bool = False,
+    devices: int = 1,
+    accumulate: int = 1,
+    recordable: bool = True,
+    **options: Any,
 ) -> str | None:
-    run = config(**options)
-    return why_eager(run, torch.device(device), is_distributed=is_distributed, devices=devices, accumulate=accumulate)
+    return why_eager(
+        config(**options),
+        torch.device(device),
+        is_distributed=is_distributed,
+        devices=devices,
+        accumulate=accumulate,
+        is_recordable=lambda: recordable,
+    )
 
 
 def test_a_graph_is_used_on_one_cuda_device_alone_and_else_the_reason_is_told() -> None:
@@ -59,10 +74,35 @@ def test_a_graph_is_used_on_one_cuda_device_alone_and_else_the_reason_is_told() 
         "accumulates 2 batches": why("cuda", accumulate=2),
         "fp16": why("cuda", amp="fp16"),
         "compile": why("cuda", compile=True),
+        "more than tensors": why("cuda", recordable=False),
     }.items():
         assert told is not None
         assert told.startswith("cuda_graph: without effect here, training goes on without")
         assert reason in told
+
+
+@pytest.mark.parametrize(
+    ("collate", "prepare", "expected"),
+    [(detection._collate, detection._prepare, False), (default_collate, lambda batch: batch, True)],
+    ids=["detection", "images and labels"],
+)
+def test_a_graph_records_what_a_step_takes_only_where_that_is_tensors_alone(
+    collate: Any, prepare: Any, expected: bool
+) -> None:
+    boxes = {"boxes": torch.zeros(1, 4), "labels": torch.ones(1), "seed": 3}
+
+    class Drawn(Dataset[Any]):
+        def __len__(self) -> int:
+            return 1
+
+        def __getitem__(self, index: int) -> Any:
+            image = torch.randint(256, (3, 8, 8), dtype=torch.uint8)
+            return (image, 1) if expected else {"image": image, "target": boxes}
+
+    data = TaskData(Drawn(), Drawn(), "1 sample", collate=collate, prepare_train=prepare)
+    model, before = network(), torch.get_rng_state()
+    assert is_recordable(data, model, config()) is expected
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def replaying_by_computing(recorded: list[int]) -> Record:
