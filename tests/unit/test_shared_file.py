@@ -1,8 +1,11 @@
 """The shared file: where it lies, and who may take it for the one that is meant."""
 
+import errno
 import os
+import resource
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -55,6 +58,55 @@ def test_another_file_at_its_place_is_not_taken_for_it(tmp_path: Path, monkeypat
     assert (tmp_path / "other").read_bytes() == b""
     os.close(descriptor)
     assert open_shared(10, matter="file", group=second_rank) is None
+
+
+@pytest.mark.usefixtures("_linux")
+@pytest.mark.parametrize("has_nameless", [True, False])
+def test_the_file_has_no_name_and_never_had_one_where_the_disk_can_do_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_nameless: bool
+) -> None:
+    monkeypatch.setenv(DATA_ROOT_VARIABLE, str(tmp_path))
+    named, make, open_file = list[str](), tempfile.mkstemp, os.open
+
+    def make_named(**options: Any) -> tuple[int, str]:
+        descriptor, path = make(**options)
+        named.append(path)
+        return descriptor, path
+
+    def open_named(path: str, flags: int, *mode: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "as a disk of a network says")
+        return open_file(path, flags, *mode)
+
+    monkeypatch.setattr(tempfile, "mkstemp", make_named)
+    if has_nameless:
+        try:
+            os.close(os.open(tmp_path, os.O_TMPFILE | os.O_RDWR))
+        except OSError:
+            pytest.skip("this disk has no files without a name")
+    else:
+        monkeypatch.setattr(os, "open", open_named)
+    descriptor = open_shared(10, matter="file", group=ProcessGroup.alone(torch.device("cpu")))
+    assert descriptor is not None
+    assert len(named) == (not has_nameless)
+    assert list(tmp_path.iterdir()) == []
+    assert os.fstat(descriptor).st_size == 10
+    os.close(descriptor)
+
+
+@pytest.mark.usefixtures("_linux")
+def test_a_file_that_may_not_become_so_long_leaves_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DATA_ROOT_VARIABLE, str(tmp_path))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = os.listdir("/proc/self/fd")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, hard))
+    try:
+        assert open_shared(2**21, matter="file", group=ProcessGroup.alone(torch.device("cpu"))) is None
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir("/proc/self/fd") == before
 
 
 @pytest.mark.usefixtures("_linux")

@@ -46,23 +46,36 @@ class _OpenFile(NamedTuple):
     def create(cls, length: int) -> Self | None:
         """Create the file as a host's first rank.
 
-        On Linux it loses its name at once, and the others find it by this process's descriptor: however early a run is
-        killed, nothing stays behind. Elsewhere it keeps the name until they have opened it.
+        On Linux it has no name, and the others find it by this process's descriptor: however early a run is killed,
+        nothing stays behind, but for an empty file on a disk where each has a name. Elsewhere it keeps its name until
+        they have opened it.
         """
         for folder in _folders():
             with suppress(OSError):  # a folder that cannot be written to, or a limit on the size of files
                 folder.mkdir(parents=True, exist_ok=True)
                 if length <= shutil.disk_usage(folder).free * _MOST_OF_THE_ROOM:
                     file = cls._unnamed(folder) if sys.platform == "linux" else cls(*tempfile.mkstemp(dir=folder))
-                    os.truncate(file.descriptor, length)
-                    return file
+                    return file._of_length(length)
         return None
 
     @classmethod
     def _unnamed(cls, folder: Path) -> Self:
-        descriptor, path = tempfile.mkstemp(dir=folder)
-        os.unlink(path)
+        try:
+            descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError:  # not every file system has files without a name; what the folder lacks besides, mkstemp tells
+            descriptor, path = tempfile.mkstemp(dir=folder)
+            os.unlink(path)  # what is killed right before leaves an empty file
         return cls(descriptor, f"/proc/{os.getpid()}/fd/{descriptor}")
+
+    def _of_length(self, length: int) -> Self:
+        try:
+            os.truncate(self.descriptor, length)
+        except OSError:
+            os.close(self.descriptor)
+            if sys.platform != "linux":
+                os.unlink(self.path)
+            raise
+        return self
 
     @classmethod
     def join(cls, address: str) -> Self | None:
