@@ -1,6 +1,7 @@
 """Evaluation: every validation sample counted exactly once, by whichever rank."""
 
-from collections.abc import Callable, Sequence, Sized
+import json
+from collections.abc import Callable, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager
 from math import prod
 
@@ -9,6 +10,7 @@ from torch import nn
 from torch.utils.data import DataLoader
 
 from trainer.data.loading import on_device
+from trainer.errors import ConfigError
 from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Evaluation, Quantity, Recipe, TaskData
 
@@ -20,6 +22,7 @@ def evaluate(
     recipe: Recipe,
     data: TaskData,
     group: ProcessGroup,
+    matter: str,
     autocast: Callable[[], AbstractContextManager[object]],
     stop_requested: Callable[[], bool],
     alive: Callable[[], None],
@@ -29,6 +32,10 @@ def evaluate(
     `model` is the bare model, not DDP's wrapper: shares differ in length, so no collective may be in the forward pass.
     The only one is the sum at the end, which also carries whether a rank was asked to stop and left early; so no rank
     waits for one that has gone. What is gathered is in it too: each rank fills in the rows of its own samples.
+
+    Rank 0 alone summarises, which may take as long as COCO's evaluation does, and tells the others the metrics, to the
+    last bit; the figures of each class are for the journal, and rank 0's only. `matter` tells this evaluation from the
+    others of the run. Raises ConfigError on every rank where a metric is missing that the recipe says it has.
     """
     group.align_buffers(model)
     assert isinstance(data.val, Sized)
@@ -46,7 +53,19 @@ def evaluate(
     model.train()
     if not totals.sum_over_ranks():
         return None
-    return recipe.summarize(totals.by_quantity(), totals.count, data)
+    found = recipe.summarize(totals.by_quantity(), totals.count, data) if group.rank == 0 else Evaluation({})
+    # JSON keeps a float as it is, and Python's knows NaN. A recipe may have a tensor of one element for a float.
+    own = json.dumps({name: float(value) for name, value in found.metrics.items()})
+    metrics: dict[str, float] = json.loads(group.share(f"evaluation/{matter}", own))
+    _refuse_missing(recipe, metrics)
+    return Evaluation(metrics, found.by_class)
+
+
+def _refuse_missing(recipe: Recipe, metrics: Mapping[str, float]) -> None:
+    for part in ("best_metric", "tie_metric"):
+        if (name := getattr(recipe, part)) not in metrics:
+            there = ", ".join(sorted(metrics)) or "none"
+            raise ConfigError(f"recipe {recipe.name}: summarize returns no {name!r}, its {part} (it returns {there})")
 
 
 class _Totals:

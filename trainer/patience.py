@@ -19,9 +19,9 @@ class Patience:
     def is_over(self) -> bool:
         return self.limit is not None and self.stale_epochs >= self.limit
 
-    def take(self, metric: float | None) -> None:
+    def take(self, metric: float) -> None:
         """Take in what an epoch's validation has found; an equal metric is no better, nor is one that is no number."""
-        if metric is not None and not math.isnan(metric) and (self.best is None or metric > self.best):
+        if not math.isnan(metric) and (self.best is None or metric > self.best):
             self.best, self.stale_epochs = metric, 0
         else:
             self.stale_epochs += 1

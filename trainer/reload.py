@@ -48,6 +48,7 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
         recipe=recipe,
         data=data,
         group=group,
+        matter="checkpoint",
         autocast=partial(autocast, config, torch_device),
         stop_requested=lambda: False,
         alive=lambda: None,

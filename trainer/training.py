@@ -83,6 +83,7 @@ class Training:
         self.values: dict[str, float] = {}
         """Validation metrics of the last epoch."""
         self.by_class: dict[str, dict[str, float]] = {}
+        """Its figures of each class, on rank 0."""
 
     def run(self) -> None:
         """Train the epochs that are left, evaluating and saving after each."""
@@ -210,6 +211,7 @@ class Training:
             recipe=self.parts.recipe,
             data=self.parts.data,
             group=self.group,
+            matter=f"epoch {self.epoch + 1}",
             autocast=partial(autocast, self.config, self.group.device),
             stop_requested=lambda: self.stop.requested,
             alive=lambda: self.progress.write("evaluating", self.step),
@@ -218,7 +220,7 @@ class Training:
             self._interrupt()
         self.values = found.metrics
         self.by_class = found.by_class
-        self.patience.take(self.values.get(self.parts.recipe.best_metric))
+        self.patience.take(self.values[self.parts.recipe.best_metric])
         self.epoch += 1
         self.step_in_epoch = 0
         self.journal.append(Metrics, step=self.step, epoch=self.epoch, **metric_fields(self.values))
@@ -253,8 +255,10 @@ class Training:
 
     def _merit(self, values: dict[str, float]) -> tuple[float, ...] | None:
         """Return what the best checkpoint goes by: of equal metrics, which a small set has many of, the lower loss."""
+        if not values:  # within an epoch
+            return None
         recipe = self.parts.recipe
-        metric = values.get(recipe.best_metric, math.nan)
+        metric = values[recipe.best_metric]
         return None if math.isnan(metric) else (metric, -values[recipe.tie_metric])
 
     def _end_epoch(self, begun_s: float) -> None:

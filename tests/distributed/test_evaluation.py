@@ -1,11 +1,13 @@
 """Validation does not depend on how many ranks share it: the same numbers, each sample counted once."""
 
 import json
+import math
 import os
 import sys
 import warnings
+from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -19,14 +21,14 @@ from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
 from trainer.evaluation import evaluate
 from trainer.process_group import ProcessGroup
-from trainer.recipes.recipe import Evaluation
+from trainer.recipes.recipe import Evaluation, TaskData
 from trainer.run_dir import RunConfig, RunDir
 
 pytestmark = pytest.mark.skipif(sys.platform == "darwin", reason="a forked process cannot compute on macOS")
 
 
 def measure_on(ranks: int, data: Path, folder: Path) -> Evaluation:
-    """Validate a fresh model on `data`, shared among forked Gloo ranks; every rank has to have the same result.
+    """Validate a fresh model on `data`, shared among forked Gloo ranks; rank 0 summarises, and all have its metrics.
 
     Forked, since of four processes that only validate 11 images, each would first import torch for seconds.
     """
@@ -36,8 +38,11 @@ def measure_on(ranks: int, data: Path, folder: Path) -> Evaluation:
         warnings.simplefilter("ignore", DeprecationWarning)
         start_processes(_measure, (ranks, data, folder), nprocs=ranks, start_method="fork")  # type: ignore[no-untyped-call]  # torch's own
     results = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(ranks)]
-    assert results == [results[0]] * ranks
-    return Evaluation(**results[0])
+    assert [result["summaries"] for result in results] == [1] + [0] * (ranks - 1)
+    metrics = results[0]["metrics"]
+    assert [json.dumps(result["metrics"]) for result in results] == [json.dumps(metrics)] * ranks  # NaN is itself here
+    assert math.isnan(metrics.pop("val/odd"))
+    return Evaluation(metrics, results[0]["by_class"])
 
 
 def _measure(rank: int, ranks: int, data: Path, folder: Path) -> None:
@@ -50,18 +55,27 @@ def _measure(rank: int, ranks: int, data: Path, folder: Path) -> None:
     parts = assemble(
         RunDir(folder), RunConfig(train=train, devices=("cpu",) * ranks), group, batch=None, is_continued=False
     )
+    recipe, summaries = parts.recipe, []
+    summarize = recipe.summarize
+
+    def summarize_oddly(totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:
+        summaries.append(summarize(totals, count, data))
+        return replace(summaries[0], metrics=summaries[0].metrics | {"val/odd": math.nan})
+
+    recipe.summarize = summarize_oddly  # type: ignore[method-assign]
     found = evaluate(
         parts.evaluated,
         parts.val_loader,
-        recipe=parts.recipe,
+        recipe=recipe,
         data=parts.data,
         group=group,
+        matter="test",
         autocast=nullcontext,
         stop_requested=lambda: False,
         alive=lambda: None,
     )
     assert found is not None
-    (folder / f"{rank}.json").write_text(json.dumps(asdict(found)))
+    (folder / f"{rank}.json").write_text(json.dumps(asdict(found) | {"summaries": len(summaries)}))
     group.wait_for_all()
     group.leave()
 

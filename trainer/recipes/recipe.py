@@ -127,9 +127,10 @@ class Recipe(Protocol):
         """Return each quantity for each sample of a validation batch: tensors of shape [samples, *shape]."""
 
     def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:
-        """Turn the quantities of all `count` validation samples, float64 on the CPU, into metrics.
+        """Turn the quantities of all `count` validation samples, float64 on the CPU, into metrics: `best_metric` and
+        `tie_metric` and what else there is to tell.
 
-        Every rank calls it, with the same totals.
+        Rank 0 alone calls it, so it may take its time, and must wait for no other rank.
         """
 
 

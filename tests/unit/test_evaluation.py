@@ -1,0 +1,75 @@
+"""Evaluation: what a recipe's summary has to have."""
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader
+
+from trainer.config import TrainConfig
+from trainer.errors import ConfigError
+from trainer.evaluation import evaluate
+from trainer.process_group import ProcessGroup
+from trainer.recipes.classification import Classification
+from trainer.recipes.recipe import Evaluation, Quantity, TaskData
+
+
+class Losses(Classification):
+    """A recipe of somebody's own, which measures a loss and tells what the test has it tell."""
+
+    name = "losses"
+    told: Mapping[str, float]
+
+    def quantities(self, data: TaskData) -> tuple[Quantity, ...]:  # noqa: ARG002
+        return (Quantity("loss"),)
+
+    def measure(self, model: nn.Module, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"loss": model(batch)[:, 0]}
+
+    def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:  # noqa: ARG002
+        return Evaluation(dict(self.told))
+
+
+def metrics(**told: float) -> dict[str, float]:
+    """Validate with a recipe whose summary is these metrics."""
+    recipe = Losses(TrainConfig(model="resnet18", data="digits"))
+    recipe.told = {f"val/{name}": value for name, value in told.items()}
+    samples = torch.ones(3, 2)
+    found = evaluate(
+        nn.Linear(2, 1),
+        DataLoader(samples, batch_size=2),  # type: ignore[arg-type]  # a tensor is a sequence of samples
+        recipe=recipe,  # type: ignore[arg-type]  # the protocol's class variables are plain attributes in ours
+        data=TaskData(train=samples, val=samples, samples=""),  # type: ignore[arg-type]
+        group=ProcessGroup.alone(torch.device("cpu")),
+        matter="test",
+        autocast=nullcontext,
+        stop_requested=lambda: False,
+        alive=lambda: None,
+    )
+    assert found is not None
+    return found.metrics
+
+
+@pytest.mark.parametrize(
+    ("told", "complaint"),
+    [
+        ({"loss": 1.0}, "recipe losses: summarize returns no 'val/accuracy', its best_metric (it returns val/loss)"),
+        (
+            {"accuracy": 1.0, "top5": 1.0},
+            "recipe losses: summarize returns no 'val/loss', its tie_metric (it returns val/accuracy, val/top5)",
+        ),
+        ({}, "recipe losses: summarize returns no 'val/accuracy', its best_metric (it returns none)"),
+    ],
+)
+def test_a_recipe_that_does_not_tell_its_own_metrics_is_refused(told: dict[str, float], complaint: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        metrics(**told)
+    assert str(refused.value) == complaint
+
+
+def test_metrics_are_handed_on_to_the_last_bit() -> None:
+    told = {"accuracy": 1 / 3, "loss": float("inf"), "least": 5e-324}
+    assert metrics(**told) == {f"val/{name}": value for name, value in told.items()}
+    assert metrics(accuracy=torch.tensor(0.25), loss=float("nan"))["val/accuracy"] == 0.25  # type: ignore[arg-type]
