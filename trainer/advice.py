@@ -9,8 +9,9 @@ from trainer.config import SCRIPT, TrainConfig
 from trainer.errors import ConfigError
 from trainer.journal import Metrics, Started, read_records
 from trainer.local_run import run_in
+from trainer.micro_batches import accumulated_batches
 from trainer.outcome import Outcome
-from trainer.probing import Probe, probe
+from trainer.probing import Timings, probe
 from trainer.recipes.registry import recipe_type
 from trainer.run_dir import RunConfig, RunDir
 from trainer.train_file import TrainFile
@@ -44,18 +45,18 @@ class Advice:
     steps_per_epoch: int
     accumulate: int
     """Batches of an optimizer step."""
-    probe: Probe
+    timings: Timings
     paces: tuple[Pace, ...]
 
     @property
     def samples_per_step(self) -> int:
         """The effective batch: what an optimizer step takes, as far as the training set has as many."""
-        return min(self.config.batch * self.accumulate, self.probe.samples)
+        return min(self.config.batch * self.accumulate, self.timings.samples)
 
     @property
     def is_input_bound(self) -> bool:
         """Whether one rank's loader takes longer for a step's batches than the step takes on them."""
-        return self.probe.load_s > self.probe.compute_s
+        return self.timings.load_s > self.timings.compute_s
 
     def step_s(self, samples_per_s: float) -> float:
         """Seconds of an optimizer step at this pace."""
@@ -63,7 +64,7 @@ class Advice:
 
     def epoch_s(self, samples_per_s: float) -> float:
         """Seconds that an epoch's training takes at this pace, validation left out."""
-        return self.probe.samples / samples_per_s
+        return self.timings.samples / samples_per_s
 
 
 def advise(
@@ -92,9 +93,9 @@ def advise(
             else:
                 paces.append(_trial(RunDir(folder / "run"), train, devices, world_size, steps=steps, run=run).pace)
         one_rank = placed(train, devices, 1).run_config()
-        probed = probe(one_rank, RunDir(folder))
+        timings = probe(one_rank, RunDir(folder))
         shares = {
-            pace.world_size: probe(_with_share(one_rank, pace.world_size), RunDir(folder))
+            pace.world_size: probe(with_share(one_rank, pace.world_size), RunDir(folder))
             for pace in paces
             if pace.samples_per_s is None and train.batch % pace.world_size == 0
         }
@@ -103,9 +104,9 @@ def advise(
         devices=devices,
         steps_per_epoch=alone.steps_per_epoch,
         accumulate=alone.accumulate,
-        probe=probed,
+        timings=timings,
         paces=tuple(
-            predicted(pace, paces, probed, shares.get(pace.world_size), samples=alone.batch * alone.accumulate)
+            predicted(pace, paces, timings, shares.get(pace.world_size), samples=alone.batch * alone.accumulate)
             for pace in paces
         ),
     )
@@ -165,20 +166,21 @@ def _trial(
     return _Trial(pace, batch, accumulate, started.steps_per_epoch)
 
 
-def _with_share(config: RunConfig, world_size: int) -> RunConfig:
+def with_share(config: RunConfig, world_size: int) -> RunConfig:
     """Return a run on one rank that computes what each of so many ranks would."""
-    share = {"batch": config.train.batch // world_size}
-    if config.train.nbs is not None:
-        share["nbs"] = max(1, config.train.nbs // world_size)
+    batch = config.train.batch // world_size
+    # As many batches for a step as all take together: nbs / batch rounds otherwise once both are divided.
+    nbs = accumulated_batches(config.train) * batch if config.train.nbs is not None else None
+    share = {"batch": batch, "nbs": nbs}
     return config.model_copy(update={"train": config.train.model_copy(update=share)})
 
 
-def predicted(pace: Pace, paces: Sequence[Pace], alone: Probe, share: Probe | None, *, samples: int) -> Pace:
+def predicted(pace: Pace, paces: Sequence[Pace], alone: Timings, share: Timings | None, *, samples: int) -> Pace:
     """Return a pace that could not be measured as it follows from a rank's work on its share.
 
     `alone` is what one rank takes for a step's samples, `samples` of them, and `share` what it takes for its share.
 
-    Loading and computing overlap. Gradients are averaged by a ring, in which each rank sends 2·(W-1)/W times their size
+    Gradients are averaged by a ring, in which each rank sends 2·(W-1)/W times their size
     (Patarasuk and Yuan, 2009): what that takes on two ranks is known only where two were measured.
     """
     if pace.samples_per_s is not None or share is None:
@@ -187,8 +189,8 @@ def predicted(pace: Pace, paces: Sequence[Pace], alone: Probe, share: Probe | No
     of_two = next((other.samples_per_s for other in paces if other.world_size == 2), None)
     if of_two is not None:
         # Half of what one rank takes: an estimate, since half a batch by itself was not measured.
-        work_s = max(alone.load_s, alone.compute_s) / 2
+        work_s = alone.step_s / 2
         sending_s = max(0.0, samples / of_two - work_s) * 2 * (pace.world_size - 1) / pace.world_size
         note = "with the time for averaging gradients as on two ranks"
-    step_s = max(share.load_s, share.compute_s) + sending_s
+    step_s = share.step_s + sending_s
     return replace(pace, samples_per_s=samples / step_s, note=f"{pace.note}; {note}")

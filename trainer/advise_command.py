@@ -50,15 +50,15 @@ def _advise(options: argparse.Namespace) -> int:
 
 def report(advice: "Advice", *, steps: int) -> list[str]:
     """Return the lines that are printed of a trial of so many steps."""
-    config, probe = advice.config, advice.probe
+    config, timings = advice.config, advice.timings
     parts = f"{advice.accumulate} batches of {config.batch}" if advice.accumulate > 1 else "one batch"
     return [
-        f"{config.model} on {config.data}: {probe.samples} samples and {advice.steps_per_epoch} steps an epoch",
+        f"{config.model} on {config.data}: {timings.samples} samples and {advice.steps_per_epoch} steps an epoch",
         f"Effective batch: {advice.samples_per_step} samples in an optimizer step ({parts}), on any number of ranks.",
         "",
         f"Training, from {steps} steps on each number of ranks, the first few not counted:",
         *(_row(advice, pace) for pace in advice.paces),
-        f"Validation after each epoch: about {_seconds(probe.val_s)} on one rank, and shared among several.",
+        f"Validation after each epoch: about {_seconds(timings.val_s)} on one rank, and shared among several.",
         *_remarks(advice),
         "",
         f"Input: {_verdict(advice)}",
@@ -93,14 +93,15 @@ def _remarks(advice: "Advice") -> list[str]:
 
 
 def _verdict(advice: "Advice") -> str:
-    probe, workers = advice.probe, advice.config.num_workers
+    timings, workers = advice.timings, advice.config.num_workers
     by = f"{workers} loader process{'es' if workers > 1 else ''}" if workers else "the rank itself (num_workers: 0)"
-    figures = (
-        f"{by} take{'' if workers > 1 else 's'} {_seconds(probe.load_s)} for the samples of a step, and the step alone "
-        f"{_seconds(probe.compute_s)}."
-    )
-    if not advice.is_input_bound:
+    take = "take" if workers > 1 else "takes"
+    load, step = _seconds(timings.load_s), _seconds(timings.compute_s)
+    figures = f"{by} {take} {load} for the samples of a step, and the step alone {step}."
+    if not advice.is_input_bound and workers:
         return f"not the limit; {figures}"
+    if not advice.is_input_bound:
+        return f"it comes on top of each step; {figures} With num_workers of 1 or more, the two go on at the same time."
     return (
         f"the training waits for it (input-bound); {figures} More num_workers help as far as there are cores "
         f"({os.cpu_count()} here), and so do a smaller image_size, less augmentation, and a cache_gb that the set fits."

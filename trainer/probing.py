@@ -25,7 +25,7 @@ _BUDGET_S = 5.0
 
 
 @dataclass(frozen=True)
-class Probe:
+class Timings:
     """What one rank takes for each part of its work, with nothing else to do."""
 
     samples: int
@@ -36,9 +36,16 @@ class Probe:
     """One optimizer step on batches that are there already."""
     val_s: float
     """Validation after an epoch."""
+    loads_ahead: bool
+    """Whether loader processes load while a step computes; with `num_workers: 0` the rank does one after the other."""
+
+    @property
+    def step_s(self) -> float:
+        """One optimizer step with its input."""
+        return max(self.load_s, self.compute_s) if self.loads_ahead else self.load_s + self.compute_s
 
 
-def probe(config: RunConfig, run_dir: RunDir) -> Probe:
+def probe(config: RunConfig, run_dir: RunDir) -> Timings:
     """Measure a run on its first device as one rank, with the batch that the config names.
 
     Raises ConfigError, DeviceError or DataError for what cannot be run.
@@ -48,11 +55,12 @@ def probe(config: RunConfig, run_dir: RunDir) -> Probe:
     parts = assemble(run_dir, config, group, is_continued=False, batch=None)
     batches = _batches(parts)
     load_s = _seconds(lambda: next(batches), device, warm_up=1) * parts.sampler.accumulate
-    return Probe(
+    return Timings(
         samples=parts.sampler.samples,
         load_s=load_s,
         compute_s=_computing(parts, next(batches), group),
         val_s=_validating(parts, device),
+        loads_ahead=parts.config.num_workers > 0,
     )
 
 

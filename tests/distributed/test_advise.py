@@ -138,12 +138,12 @@ def test_a_training_that_waits_for_its_input_is_told_so_with_its_pace_batch_and_
 def test_a_training_with_a_slow_step_is_not_bound_by_its_input(recipes: Path) -> None:
     config = TrainFile.of(FIELDS | {"recipe": "slow-step", "data": str(recipes)}).run_config()
 
-    probed = probe(config, RunDir(recipes / "none"))
+    timings = probe(config, RunDir(recipes / "none"))
 
-    assert probed.samples == 9
-    assert probed.compute_s >= 2 * 0.05  # two batches, each a forward pass
-    assert probed.load_s < probed.compute_s
-    assert probed.val_s >= 2 * 0.05
+    assert timings.samples == 9
+    assert timings.compute_s >= 2 * 0.05  # two batches, each a forward pass
+    assert timings.load_s < timings.compute_s
+    assert timings.val_s >= 2 * 0.05
 
 
 @pytest.mark.parametrize(
