@@ -11,7 +11,6 @@ from typing import Any
 from trainer.config import DEFAULT_WEIGHTS, SCRIPT, TrainConfig
 from trainer.data.known import KNOWN_DATA, data_path, refuse_missing_files
 from trainer.errors import CheckpointError, ConfigError, DataError
-from trainer.names import nearest
 from trainer.run_dir import RunConfig, RunDir
 from trainer.schedules import refuse_endless_warmup
 from trainer.script.options import ScriptOptions, script_options
@@ -124,8 +123,9 @@ def _check_devices(config: RunConfig) -> None:
 
 
 def _check_recipe(train: TrainConfig, *, has_own_model: bool) -> None:
+    from trainer.recipes.model_checks import refuse_unknown_model
     from trainer.recipes.registry import build_recipe
 
-    models = build_recipe(train).models()
-    if not has_own_model and train.model not in models:
-        raise ConfigError(f"model: {train.model!r} is no model of {train.recipe}; {nearest(train.model, models)}")
+    recipe = build_recipe(train)
+    if not has_own_model:
+        refuse_unknown_model(train, known=recipe.models())

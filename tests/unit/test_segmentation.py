@@ -39,9 +39,9 @@ def opened(of: Segmentation) -> TaskData:
 class Told(nn.Module):
     """Returns the logits that it is given, whatever the images."""
 
-    def __init__(self, out: torch.Tensor, **others: torch.Tensor) -> None:
+    def __init__(self, **outputs: torch.Tensor) -> None:
         super().__init__()
-        self.outputs = {"out": out, **others}
+        self.outputs = outputs
 
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:  # noqa: ARG002
         return self.outputs
@@ -52,7 +52,7 @@ def test_each_image_weighs_the_same_however_many_of_its_pixels_are_void() -> Non
     masks = torch.randint(4, (3, 8, 8), generator=torch.Generator().manual_seed(1))
     masks[1, :, :7] = VOID
     masks[2] = VOID
-    loss = recipe().loss(Told(logits), (None, masks))
+    loss = recipe().loss(Told(out=logits), (None, masks))
     of_first = functional.cross_entropy(logits[:1], masks[:1])
     of_second = functional.cross_entropy(logits[1:2], masks[1:2], ignore_index=VOID)
     assert loss.item() == pytest.approx((of_first + of_second).item() / 3)
@@ -66,7 +66,7 @@ def test_an_auxiliary_head_is_built_and_weighed_where_it_is_asked_for() -> None:
     assert isinstance(of.build_model(data).aux_classifier, nn.Module)
     main, auxiliary = torch.zeros(1, 2, 4, 4), torch.randn(1, 2, 4, 4, generator=torch.Generator().manual_seed(0))
     masks = torch.ones(1, 4, 4, dtype=torch.int64)
-    told = Told(main, aux=auxiliary)
+    told = Told(out=main, aux=auxiliary)
     expected = functional.cross_entropy(main, masks) + 0.5 * functional.cross_entropy(auxiliary, masks)
     assert of.loss(told, (None, masks)).item() == pytest.approx(expected.item())
 
@@ -89,7 +89,7 @@ def test_the_metrics_are_of_all_pixels_together_and_leave_out_void_and_classes_t
     masks = torch.tensor([[[0, 0, 1, VOID]], [[1, 1, 1, 0]]])
     told = torch.tensor([[[0, 1, 1, 2]], [[1, 1, 0, 0]]])
     logits = functional.one_hot(told, 4).permute(0, 3, 1, 2).float() * 9
-    measured = recipe().measure(Told(logits), (None, masks))
+    measured = recipe().measure(Told(out=logits), (None, masks))
     data = TaskData(train=[], val=[], samples="", class_names=("background", "a", "b", "c"))  # type: ignore[arg-type]  # not looked at
     totals = {name: values.double().sum(dim=0) for name, values in measured.items()}
     found = recipe().summarize(totals, 2, data)
@@ -120,11 +120,45 @@ def test_a_model_of_the_callers_own_has_to_tell_of_each_pixel(folder: Path) -> N
     of = recipe(folder)
     data = opened(of)
     of.check_model(nn.Conv2d(3, 4, 1), data)
-    of.check_model(Told(torch.zeros(1, 4, SIZE, SIZE)), data)
+    of.check_model(Told(out=torch.zeros(1, 4, SIZE, SIZE)), data)
     with pytest.raises(ConfigError, match=r"returns shape \(1, 3, 32, 32\).*\(1, 4, 32, 32\)"):
         of.check_model(nn.Conv2d(3, 3, 1), data)
+    with pytest.raises(ConfigError, match="returns a dict for one image"):
+        of.check_model(Told(logits=torch.zeros(1, 4, SIZE, SIZE)), data)
     with pytest.raises(ConfigError, match="does not take a batch of images of shape"):
         of.check_model(nn.Conv2d(5, 4, 1), data)
+
+
+class WithAuxiliary(nn.Module):
+    """A model of somebody's own with BatchNorm over pooled values, and an auxiliary head that it has in training."""
+
+    def __init__(self, *, classes: int) -> None:
+        super().__init__()
+        self.head, self.norm, self.auxiliary = nn.Conv2d(3, 4, 1), nn.BatchNorm2d(3), nn.Conv2d(3, classes, 1)
+
+    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
+        pooled = self.norm(images.mean(dim=(2, 3), keepdim=True))
+        outputs = {"out": self.head(images + pooled)}
+        return outputs | {"aux": self.auxiliary(images)} if self.training else outputs
+
+
+def test_a_model_of_the_callers_own_without_an_auxiliary_head_is_refused_its_loss(folder: Path) -> None:
+    of = recipe(folder, options={"aux_loss": 0.5})
+    data = opened(of)
+    model = WithAuxiliary(classes=4)
+    model.auxiliary.eval()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+
+    of.check_model(model, data)
+
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert [part.training for part in model.modules()] == [True, True, True, False]
+    with pytest.raises(ConfigError, match=r'^options\.aux_loss: .* returns shape \(2, 3, 32, 32\) as "aux" for two'):
+        of.check_model(WithAuxiliary(classes=3), data)
+    for model_without in (nn.Conv2d(3, 4, 1), Told(out=torch.zeros(1, 4, SIZE, SIZE))):
+        recipe(folder).check_model(model_without, data)
+        with pytest.raises(ConfigError, match=r'^options\.aux_loss: .* returns no "aux" .* or leave aux_loss out$'):
+            of.check_model(model_without, data)
 
 
 def test_what_a_model_cannot_be_built_with_is_named() -> None:

@@ -20,6 +20,7 @@ from trainer.errors import ConfigError
 from trainer.precision import in_float32_or_more
 from trainer.process_group import ProcessGroup
 from trainer.recipes.classifiers import build_classifier, classifier_names
+from trainer.recipes.model_checks import outputs_of, refuse_unknown_model
 from trainer.recipes.recipe import Evaluation, Quantity, RecipeOptions, TaskData, options_of
 
 _TOP5_CLASSES = 6
@@ -88,22 +89,14 @@ class Classification:
         )
 
     def build_model(self, data: TaskData) -> nn.Module:
+        refuse_unknown_model(self.config, known=self.models())
         return build_classifier(self.config, classes=len(data.class_names))
 
     def check_model(self, model: nn.Module, data: TaskData) -> None:
         config = self.config
         image, _ = data.prepare_val(data.collate([data.val[0]]))
         expected = (1, len(data.class_names))
-        model.eval()
-        try:
-            with torch.random.fork_rng(devices=[]), torch.no_grad():
-                logits = model(image)
-        except (RuntimeError, ValueError, TypeError, AssertionError) as error:
-            raise ConfigError(
-                f"model: {config.model} does not take a batch of images of shape {tuple(image.shape)}: {error}"
-            ) from error
-        finally:
-            model.train()
+        logits = outputs_of(model, image, config=config)
         if not isinstance(logits, torch.Tensor) or tuple(logits.shape) != expected:
             is_tensor = isinstance(logits, torch.Tensor)
             shown = f"a tensor of shape {tuple(logits.shape)}" if is_tensor else f"a {type(logits).__name__}"

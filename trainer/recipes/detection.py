@@ -12,12 +12,12 @@ from trainer.data.decoded import ImageSource
 from trainer.data.scene_data import open_scene_data
 from trainer.data.scenes import Scene
 from trainer.errors import ConfigError
-from trainer.names import nearest
 from trainer.process_group import ProcessGroup
 from trainer.recipes.average_precision import MOST_DETECTIONS, average_precision
 from trainer.recipes.classifiers import set_dropout
 from trainer.recipes.dense_options import DenseOptions, set_momentum
 from trainer.recipes.detectors import build_detector, detector_names
+from trainer.recipes.model_checks import outputs_of, refuse_unknown_model
 from trainer.recipes.recipe import Evaluation, Quantity, TaskData, options_of
 
 _OWN_SIZE = {"ssd300_vgg16": 300}
@@ -84,11 +84,8 @@ class Detection:
         )
 
     def build_model(self, data: TaskData) -> nn.Module:
-        config, known = self.config, self.models()
-        if config.model not in known:
-            raise ConfigError(
-                f"model: {config.model!r} is not one of torchvision's detectors; {nearest(config.model, known)}"
-            )
+        config = self.config
+        refuse_unknown_model(config, known=self.models())
         model = build_detector(config.model, num_classes=1 + len(data.class_names))
         if config.dropout is not None:
             set_dropout(model, config)
@@ -97,16 +94,7 @@ class Detection:
 
     def check_model(self, model: nn.Module, data: TaskData) -> None:
         images, _ = data.prepare_val(data.collate([data.val[0]]))
-        model.eval()
-        try:
-            with torch.random.fork_rng(devices=[]), torch.no_grad():
-                detections = model(images)
-        except (RuntimeError, ValueError, TypeError, AssertionError) as error:
-            raise ConfigError(
-                f"model: {self.config.model} does not take a batch of images of shape {tuple(images.shape)}: {error}"
-            ) from error
-        finally:
-            model.train()
+        detections = outputs_of(model, images, config=self.config)
         parts = {"boxes", "scores", "labels"}
         if not isinstance(detections, list) or len(detections) != 1 or not parts <= set(detections[0]):
             raise ConfigError(

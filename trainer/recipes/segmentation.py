@@ -18,11 +18,11 @@ from trainer.data.scene_data import open_scene_data
 from trainer.data.scenes import VOID, Scene
 from trainer.data.standardization import Standardization
 from trainer.errors import ConfigError
-from trainer.names import nearest
 from trainer.precision import in_float32_or_more
 from trainer.process_group import ProcessGroup
 from trainer.recipes.classifiers import set_dropout
 from trainer.recipes.dense_options import DenseOptions, set_momentum
+from trainer.recipes.model_checks import outputs_of, refuse_unknown_model
 from trainer.recipes.recipe import Evaluation, Quantity, TaskData, options_of
 
 
@@ -71,12 +71,8 @@ class Segmentation:
         )
 
     def build_model(self, data: TaskData) -> nn.Module:
-        config, known = self.config, self.models()
-        if config.model not in known:
-            raise ConfigError(
-                f"model: {config.model!r} is not one of torchvision's segmentation models; "
-                f"{nearest(config.model, known)}"
-            )
+        config = self.config
+        refuse_unknown_model(config, known=self.models())
         if self.options.aux_loss and config.model.startswith("lraspp"):
             raise ConfigError(f"options.aux_loss: {config.model} has no auxiliary head; leave it out")
         auxiliary = {} if config.model.startswith("lraspp") else {"aux_loss": self.options.aux_loss > 0}
@@ -89,33 +85,34 @@ class Segmentation:
         return model
 
     def check_model(self, model: nn.Module, data: TaskData) -> None:
+        config, classes = self.config, len(data.class_names)
         images, masks = data.prepare_val(data.collate([data.val[0]]))
-        expected = (1, len(data.class_names), *masks.shape[1:])
-        model.eval()
-        try:
-            with torch.random.fork_rng(devices=[]), torch.no_grad():
-                logits = _logits(model(images), "out")
-        except (RuntimeError, ValueError, TypeError, AssertionError, KeyError) as error:
+        logits, expected = _main(outputs_of(model, images, config=config)), (1, classes, *masks.shape[1:])
+        if not _has_shape(logits, expected):
             raise ConfigError(
-                f"model: {self.config.model} does not take a batch of images of shape {tuple(images.shape)}: {error!r}"
-            ) from error
-        finally:
-            model.train()
-        shape = tuple(logits.shape) if isinstance(logits, torch.Tensor) else None
-        if shape != expected:
-            shown = f"a {type(logits).__name__}" if shape is None else f"shape {shape}"
+                f"model: {config.model} returns {_shown(logits)} for one image; {config.data!r} has {classes} classes "
+                f"with the background, so it has to return logits of shape {expected}, or a dictionary with them as "
+                '"out"'
+            )
+        if not self.options.aux_loss:
+            return
+        # Two images: in training, BatchNorm cannot normalise by the single value that a pooled one leaves it.
+        two = torch.cat([images, images])
+        outputs, expected = outputs_of(model, two, config=config, is_training=True), (2, *expected[1:])
+        auxiliary = outputs.get("aux") if isinstance(outputs, Mapping) else None
+        if not _has_shape(auxiliary, expected):
+            returned = f"{_shown(auxiliary)} as" if auxiliary is not None else "no"
             raise ConfigError(
-                f"model: {self.config.model} returns {shown} for one image; {self.config.data!r} has "
-                f"{len(data.class_names)} classes with the background, so it has to return logits of shape {expected}, "
-                'or a dictionary with them as "out"'
+                f'options.aux_loss: {config.model} returns {returned} "aux" for two images in training; let it return '
+                f'a dictionary with logits of shape {expected} as "out" and as "aux", or leave aux_loss out'
             )
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
         images, masks = batch
         outputs = model(images)
-        loss = _loss_by_image(_logits(outputs, "out"), masks).mean()
+        loss = _loss_by_image(_main(outputs), masks).mean()
         if self.options.aux_loss:
-            loss = loss + self.options.aux_loss * _loss_by_image(_logits(outputs, "aux"), masks).mean()
+            loss = loss + self.options.aux_loss * _loss_by_image(outputs["aux"], masks).mean()
         return loss
 
     def quantities(self, data: TaskData) -> tuple[Quantity, ...]:
@@ -124,7 +121,7 @@ class Segmentation:
 
     def measure(self, model: nn.Module, batch: Any) -> dict[str, torch.Tensor]:
         images, masks = batch
-        logits = in_float32_or_more(_logits(model(images), "out"))
+        logits = in_float32_or_more(_main(model(images)))
         return {"loss": _loss_by_image(logits, masks), "pixels": _confusion_by_image(logits, masks)}
 
     def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:
@@ -170,9 +167,17 @@ class MaskedImages(Dataset[dict[str, torch.Tensor]]):
         return item
 
 
-def _logits(outputs: Any, name: str) -> Any:
-    """Return one of the outputs that torchvision's models have; a model of a user's own may return it alone."""
-    return outputs[name] if isinstance(outputs, Mapping) else outputs
+def _main(outputs: Any) -> Any:
+    """Return the main one of the outputs that torchvision's models have; a model of one's own may return it alone."""
+    return outputs.get("out", outputs) if isinstance(outputs, Mapping) else outputs
+
+
+def _has_shape(logits: Any, expected: tuple[int, ...]) -> bool:
+    return isinstance(logits, torch.Tensor) and tuple(logits.shape) == expected
+
+
+def _shown(logits: Any) -> str:
+    return f"shape {tuple(logits.shape)}" if isinstance(logits, torch.Tensor) else f"a {type(logits).__name__}"
 
 
 def _loss_by_image(logits: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
