@@ -67,7 +67,8 @@ class TrainConfig(BaseModel):
     which weighs each of their samples once, also where the epoch's last group of batches is short. With `batch` -1 it
     is also the largest batch that is taken."""
     lr: float = Field(default=0.1, gt=0)
-    """Learning rate at the start, for the global batch."""
+    """The highest learning rate of the run, for the global batch; `schedule` and `warmup_epochs` say what becomes of
+    it."""
     optimizer: Literal["sgd", "adamw"] = "sgd"
     """`sgd` (with `momentum`) or `adamw`."""
     momentum: float = Field(default=0.9, ge=0, lt=1)
@@ -101,8 +102,8 @@ class TrainConfig(BaseModel):
     and the checkpoint's `model` are then the average's. In update n it is (1 + n) / (10 + n) where that is less."""
     sync_bn: bool | None = None
     """Whether BatchNorm normalises over the global batch instead of each rank's share; left out, the recipe decides
-    (on, for `classification`). Without it, a model with BatchNorm depends on the number of ranks. Without effect on one
-    rank."""
+    (on, for `classification`, `segmentation` and `detection`). Without it, a model with BatchNorm depends on the number
+    of ranks. Without effect on one rank."""
     strategy: Literal["ddp", "dp", "single"] = "ddp"
     """How several devices share the work: `ddp`, a process for each (DistributedDataParallel); `dp`, one process that
     splits each batch among them (DataParallel, slower); `single` refuses more than one device."""
@@ -129,7 +130,8 @@ class TrainConfig(BaseModel):
     rank: with 0, which also turns stochastic depth off, runs on different device lists agree to rounding."""
     on_bad_image: Literal["fail", "skip"] = "fail"
     """What becomes of image files that cannot be read, which are looked for before training: `fail` names them and
-    trains nothing; `skip` leaves them out, on all ranks alike, with a warning."""
+    trains nothing (with no cache, damage in the midst of a file ends the run where it is read); `skip` leaves them out,
+    on all ranks alike, with a warning."""
     cache_gb: float = Field(default=4, ge=0)
     """Largest size, in 10^9 bytes, of the cache in which the ranks of a host keep each decoded image, a file that the
     memory is not charged for; a set that does not fit is decoded anew in each epoch. 0 keeps none."""

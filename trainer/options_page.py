@@ -108,7 +108,7 @@ def _default(schema: dict[str, Any]) -> str:
         return "to be given"
     if value is None or value in ([], {}):
         return "none"
-    return f"`{value}`"
+    return f"`{str(value).lower()}`" if isinstance(value, bool) else f"`{value}`"  # as YAML has it
 
 
 def _in_a_cell(text: str) -> str:

@@ -46,3 +46,4 @@ def test_ranges_choices_and_defaults_are_those_that_are_checked() -> None:
     assert "| `strategy` | `ddp` or `dp` or `single` | `ddp` |" in page
     assert "| `model` | text | to be given |" in page
     assert "| `sync_bn` | `true` or `false` | none |" in page
+    assert "| `compile` | `true` or `false` | `false` |" in page
