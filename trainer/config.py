@@ -2,17 +2,10 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
+
+from trainer.option_model import OptionModel
 
 Name = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00]*$")]
 _NameOrEmpty = Annotated[str, Field(max_length=1024, pattern=r"^[^\x00]*$")]
@@ -24,7 +17,6 @@ AUTO_BATCH = -1
 DEFAULT_WEIGHTS = "default"
 """The `weights` that are torchvision's, and no path."""
 
-_TRUTH_VALUES = frozenset({"sync_bn", "channels_last", "compile", "cuda_graph", "profile"})
 _OF_SCRIPTS = frozenset({"recipe", "model", "data", "options"})
 
 
@@ -41,10 +33,8 @@ Batch = Annotated[
 ]
 
 
-class TrainConfig(BaseModel):
+class TrainConfig(OptionModel):
     """One training run, whatever the devices: two runs of one config on other device lists train the same model."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     recipe: Name = "classification"
     """How to build model, data, loss and metrics. `python -m trainer catalog` lists the recipes of a host."""
@@ -54,7 +44,7 @@ class TrainConfig(BaseModel):
     data: _NameOrEmpty = Field(default="", validate_default=True)
     """A data set known by name (`cifar10`, `cifar100`, `mnist`, `fashion_mnist`, `digits`, `synthetic`) or the path of
     a folder on the host that trains. To be given, but for `script`, which takes none."""
-    options: dict[Name, JsonValue] = {}
+    options: dict[Name, JsonValue] = Field(default={})
     """The recipe's own options, by name. `python -m trainer catalog` lists them."""
     epochs: int = Field(default=10, ge=1, le=1_000_000)
     """Passes over the training set."""
@@ -151,14 +141,6 @@ class TrainConfig(BaseModel):
     """Path of a checkpoint to continue from, on the host that trains."""
     timeout_s: float = Field(default=10_800, ge=1, le=2_592_000)
     """Longest wait in one collective before a rank gives up, in seconds; long, since a rank may be compiling."""
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _refuse_truth_values(cls, value: object, info: ValidationInfo) -> object:
-        """Python counts `true` as 1, and no user does."""
-        if isinstance(value, bool) and info.field_name not in _TRUTH_VALUES:
-            raise PydanticCustomError("truth_value", "{value} is a truth value", {"value": str(value).lower()})
-        return value
 
     @field_validator("model", "data")
     @classmethod

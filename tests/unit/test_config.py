@@ -1,7 +1,10 @@
 """The training configuration: what is refused, by the name of its field."""
 
+from typing import get_args
+
 import pytest
 
+from trainer.config import TrainConfig
 from trainer.errors import ConfigError
 from trainer.train_file import train_config
 
@@ -13,6 +16,9 @@ from trainer.train_file import train_config
         ("epochs", True, "true is a truth value"),
         ("num_workers", False, "false is a truth value"),
         ("lr", True, "true is a truth value"),
+        ("patience", True, "true is a truth value"),
+        ("amp", True, "'fp16' or 'bf16'"),
+        ("model", True, "valid string"),
         ("batch", 0, "1 sample or more"),
         ("augment", ["random_crop", "random_crop"], "named once"),
         ("augment", ["rotate"], "random_crop"),
@@ -50,5 +56,12 @@ def test_what_has_to_be_given_is_named() -> None:
         train_config({})
 
 
-def test_sync_bn_is_a_truth_value() -> None:
-    assert train_config({"model": "resnet18", "data": "digits", "sync_bn": False}).sync_bn is False
+@pytest.mark.parametrize("field", TrainConfig.model_fields)
+def test_every_option_says_by_its_type_whether_it_is_a_truth_value(field: str) -> None:
+    annotation = TrainConfig.model_fields[field].annotation
+    given = {"model": "resnet18", "data": "digits", field: True}
+    if bool in (annotation, *get_args(annotation)):
+        assert getattr(train_config(given), field) is True
+    else:
+        with pytest.raises(ConfigError, match=rf"^{field}: "):
+            train_config(given)

@@ -2,34 +2,22 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar, get_args
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import ValidationError
 from torch import nn
 from torch.utils.data import Dataset, default_collate
 
 from trainer.config import TrainConfig
 from trainer.errors import ConfigError
+from trainer.option_model import OptionModel
 from trainer.process_group import ProcessGroup
 from trainer.validation import describe
 
 
-class RecipeOptions(BaseModel):
+class RecipeOptions(OptionModel):
     """A recipe's own options, which `options` of the config holds; each recipe derives its own from this."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _refuse_truth_values(cls, value: object, info: ValidationInfo) -> object:
-        """Python counts `true` as 1, and no user does."""
-        annotation = cls.model_fields[info.field_name or ""].annotation
-        kinds = {annotation, *get_args(annotation)}
-        if isinstance(value, bool) and kinds & {int, float} and bool not in kinds:
-            raise PydanticCustomError("truth_value", "{value} is a truth value", {"value": str(value).lower()})
-        return value
 
 
 def _as_it_is(batch: Any) -> Any:
