@@ -15,7 +15,7 @@ from trainer.probing import Timings, probe
 from trainer.recipes.registry import recipe_type
 from trainer.run_dir import RunConfig, RunDir
 from trainer.train_file import TrainFile
-from trainer.trials import complete, devices_of, placed, refuse_inside_run, temporary_folder
+from trainer.trials import complete, named_devices, placed, refuse_inside_run, temporary_folder
 
 _WARM_UP_STEPS = 5
 """Steps of a trial that are not counted: loaders start, memory is laid out, DDP sorts its buckets."""
@@ -80,7 +80,7 @@ def advise(
         RunInterruptedError: SIGINT, SIGTERM or SIGHUP ended it.
     """
     refuse_inside_run("advise")
-    train, devices = _trial_config(file.train), devices_of(file)
+    train, devices = _trial_config(file.train), named_devices(file)
     with temporary_folder("advise") as folder:
         alone = _trial(RunDir(folder / "run-1"), train, devices, 1, steps=steps, run=run)
         train = train.model_copy(update={"batch": alone.batch})

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trainer.errors import Cause, RunFailedError, RunInterruptedError
 from trainer.interrupting import interruptible
 from trainer.learning_rates import hints
-from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
-from trainer.terminal import say
 from trainer.train_file import TrainFile
+from trainer.trials import status_of
 
 if TYPE_CHECKING:
     from trainer.advice import Advice, Pace
@@ -27,15 +25,7 @@ def run_advise(arguments: Sequence[str]) -> int:
     Raises ConfigError or DataError for what cannot be run (exit status 2).
     """
     options = _parser().parse_args(arguments)
-    try:
-        with interruptible():
-            return _advise(options)
-    except RunInterruptedError as error:
-        say(f"interrupted: {error}")
-        return EXIT_INTERRUPTED
-    except RunFailedError as error:
-        say(f"{error.cause}: {error}")
-        return {Cause.CONFIG: EXIT_USAGE, Cause.DISK_FULL: EXIT_DISK_FULL}.get(error.cause, EXIT_FAILED)
+    return status_of(lambda: _advise(options))
 
 
 def _advise(options: argparse.Namespace) -> int:

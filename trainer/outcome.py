@@ -33,15 +33,21 @@ class Outcome:
         if self.is_success:
             return 0
         assert self.error is not None
-        match self.error.cause:
-            case Cause.INTERRUPTED:
-                return EXIT_INTERRUPTED
-            case Cause.CONFIG:
-                return EXIT_USAGE  # though found by a rank, such as a device that is missing: it is no other fault
-            case Cause.DISK_FULL:
-                return EXIT_DISK_FULL
-            case _:
-                return EXIT_DISK_FULL if self.disk_is_full else EXIT_FAILED
+        status = exit_status(self.error.cause)
+        return EXIT_DISK_FULL if self.disk_is_full and status == EXIT_FAILED else status
+
+
+def exit_status(cause: Cause) -> int:
+    """Return what a command ends with where a run has ended so."""
+    match cause:
+        case Cause.INTERRUPTED:
+            return EXIT_INTERRUPTED
+        case Cause.CONFIG:
+            return EXIT_USAGE  # though found by a rank, such as a device that is missing: it is no other fault
+        case Cause.DISK_FULL:
+            return EXIT_DISK_FULL
+        case _:
+            return EXIT_FAILED
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
 from trainer.seeds import seed_weights
 from trainer.train_file import TrainFile
-from trainer.trials import complete, devices_of, placed, refuse_inside_run, temporary_folder
+from trainer.trials import complete, named_devices, placed, refuse_inside_run, temporary_folder
 from trainer.weights import begin_with
 
 
@@ -126,7 +126,7 @@ def _run_configs(file: TrainFile, world_sizes: Sequence[int], *, steps: int, dou
     if file.train.batch == AUTO_BATCH:
         raise ConfigError("batch: -1 takes what fits, which depends on the number of ranks; write a number to compare")
     _refuse_undivided(file.train.batch, world_sizes)
-    devices = devices_of(file)
+    devices = named_devices(file)
     if devices[0] != "cpu" and max(world_sizes) > len(devices):
         raise DeviceError(
             f"world sizes: {max(world_sizes)} ranks need as many devices, and device {','.join(devices)!r} names "
@@ -143,7 +143,7 @@ def _run_configs(file: TrainFile, world_sizes: Sequence[int], *, steps: int, dou
 def reasons(file: TrainFile, *, double: bool) -> tuple[str, ...]:
     """Return what in this file cannot be exact, a sentence for each. Raises ConfigError or DataError."""
     recipe, model = _model(file.train)
-    return inexactness(file.train, recipe=recipe, model=model, devices=devices_of(file), double=double)
+    return inexactness(file.train, recipe=recipe, model=model, devices=named_devices(file), double=double)
 
 
 def _refuse_undivided(batch: int, world_sizes: Sequence[int]) -> None:

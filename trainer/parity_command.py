@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trainer.config import SCRIPT
-from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
+from trainer.errors import ConfigError
 from trainer.interrupting import interruptible
-from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
-from trainer.terminal import say
+from trainer.run_dir import EXIT_FAILED
 from trainer.train_file import TrainFile
+from trainer.trials import status_of
 
 if TYPE_CHECKING:
     from trainer.parity import Difference, ParityResult
@@ -26,15 +26,7 @@ def run_parity(arguments: Sequence[str]) -> int:
     Raises ConfigError or DataError for what cannot be run (exit status 2).
     """
     options = _parser().parse_args(arguments)
-    try:
-        with interruptible():
-            return _prove(options)
-    except RunInterruptedError as error:
-        say(f"interrupted: {error}")
-        return EXIT_INTERRUPTED
-    except RunFailedError as error:
-        say(f"{error.cause}: {error}")
-        return {Cause.CONFIG: EXIT_USAGE, Cause.DISK_FULL: EXIT_DISK_FULL}.get(error.cause, EXIT_FAILED)
+    return status_of(lambda: _prove(options))
 
 
 def _prove(options: argparse.Namespace) -> int:

@@ -1,4 +1,7 @@
-"""Trials: short runs of a train.yaml on chosen numbers of ranks, in run directories that are gone afterwards."""
+"""Trials: short runs of a train.yaml on chosen numbers of ranks, in run directories that are gone afterwards.
+
+Loads no torch of its own, so that a command that runs trials can answer `--help` at once.
+"""
 
 import os
 import shutil
@@ -7,29 +10,44 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from trainer.caller import refuse_call_inside_run
 from trainer.config import TrainConfig
 from trainer.environment import is_rank
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
 from trainer.interrupting import interruptible
 from trainer.journal import Completed
-from trainer.outcome import Outcome
+from trainer.outcome import Outcome, exit_status
 from trainer.run_dir import RunConfig, RunDir
+from trainer.terminal import say
 from trainer.train_file import TrainFile
 
 _LOG_LINES = 30
 """How much of a rank's log is shown where the rank could not say itself what ended it."""
 
 
+def status_of(command: Callable[[], int]) -> int:
+    """Call what runs trials; return the exit status: its own, or what stands for the end of a trial, which is said.
+
+    What cannot be run (ConfigError, DataError) is raised as it is.
+    """
+    try:
+        with interruptible():
+            return command()
+    except (RunFailedError, RunInterruptedError) as error:
+        say(f"{error.cause}: {error}")
+        return exit_status(error.cause)
+
+
 def refuse_inside_run(what: str) -> None:
     """Raise ConfigError where this process is a rank, or imported by one: trials start ranks of their own."""
+    from trainer.caller import refuse_call_inside_run  # imports torch
+
     refuse_call_inside_run(f"{what}()")
     if is_rank(os.environ):
         raise ConfigError(f"{what}: it starts its own ranks; run it without torchrun")
 
 
-def devices_of(file: TrainFile) -> tuple[str, ...]:
+def named_devices(file: TrainFile) -> tuple[str, ...]:
     """Return the devices that a file names, or what "auto" means here."""
     if file.device == "auto":
         return TrainFile(file.train).run_config().devices

@@ -26,6 +26,7 @@ import pytest
         "trainer.run_dir",
         "trainer.script.rank",
         "trainer.terminal",
+        "trainer.trials",
     ],
 )
 def test_the_launcher_side_loads_no_torch(module: str) -> None:

@@ -12,41 +12,32 @@ from rich.console import Console
 from rich.table import Table
 
 from trainer.bench.lines import Line, Measured, Result, lines
-from trainer.errors import Cause, ConfigError, TrainingError
-from trainer.interrupting import interruptible
+from trainer.errors import ConfigError, DataError
 from trainer.parent_death import die_with_parent
-from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+from trainer.run_dir import EXIT_USAGE
 from trainer.terminal import say
+from trainer.trials import status_of, temporary_folder
 
 _SIZES = {"cpu": ("resnet18", 512, 32), "cuda": ("resnet50", 50_000, 256)}
 """Model, training images and batch: ResNet-50 on CIFAR-10, and what a machine without a GPU does in a few minutes."""
-_STATUS = {
-    Cause.CONFIG: EXIT_USAGE,
-    Cause.DATA: EXIT_USAGE,
-    Cause.DISK_FULL: EXIT_DISK_FULL,
-    Cause.INTERRUPTED: EXIT_INTERRUPTED,
-}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        with interruptible():
-            _measure(options)
-    except TrainingError as error:
+        return status_of(lambda: _measure(options))
+    except (ConfigError, DataError) as error:
         say(f"{error.cause}: {error}")
-        return _STATUS.get(error.cause, EXIT_FAILED)
-    return 0
+        return EXIT_USAGE
 
 
-def _measure(options: argparse.Namespace) -> None:
+def _measure(options: argparse.Namespace) -> int:
     import torch
 
     from trainer.bench.loops import ours, plain
     from trainer.bench.machine import machine
     from trainer.bench.workload import Workload, write_images
-    from trainer.trials import temporary_folder
 
     gpus = torch.cuda.device_count()
     device: str = options.device or ("cuda" if gpus else "cpu")
@@ -80,6 +71,7 @@ def _measure(options: argparse.Namespace) -> None:
         _print_json(title, results)
     else:
         _print_table(title, results)
+    return 0
 
 
 def _chosen(there: Sequence[Line], names: Sequence[str]) -> Sequence[Line]:
