@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _ENDED = "rank_0/ended"
 """Set once rank 0 has ended by an error."""
 _POLL_S = 0.02
+_PART = 2**20
+"""Characters, of four bytes at most, that are put into the store at once: torch's takes no value above 8 MiB."""
 _ANSWERS_WITHIN_S = 2.0
 """What is added to torch's own deadline for reaching node 0: it is to tell, if it can."""
 
@@ -185,9 +187,16 @@ class ProcessGroup:
         """Return the `value` of every rank, in the order of the ranks, on each of them."""
         if self.store is None:
             return [value]
-        self.store.set(f"{name}/rank/{self.rank}", value)
-        keys = [f"{name}/rank/{rank}" for rank in range(self.world_size)]
-        return [_awaited(self.store, key, rank=rank, alive=self.alive) for rank, key in enumerate(keys)]
+        parts = [value[begin : begin + _PART] for begin in range(0, len(value), _PART)]
+        for number, part in enumerate(parts):
+            self.store.set(f"{name}/rank/{self.rank}/{number}", part)
+        self.store.set(f"{name}/rank/{self.rank}", str(len(parts)))  # last: whoever sees it finds all of them
+        return [self._exchanged(f"{name}/rank/{rank}", rank=rank) for rank in range(self.world_size)]
+
+    def _exchanged(self, key: str, *, rank: int) -> str:
+        assert self.store is not None
+        parts = int(_awaited(self.store, key, rank=rank, alive=self.alive))
+        return "".join(self.store.get(f"{key}/{number}").decode() for number in range(parts))
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
         """Add the values of all ranks up, in place, and return them."""

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 import torch
-from torch._C._distributed_c10d import HashStore
+from torch._C._distributed_c10d import HashStore, TCPStore
 
 from trainer.environment import RankEnvironment
 from trainer.process_group import ProcessGroup
@@ -29,9 +29,16 @@ def test_a_rank_that_says_nothing_is_named() -> None:
     store = HashStore()
     store.set_timeout(timedelta(seconds=0.1))
     group = ranks(store)[0]
-    store.set("found/rank/1", "something")
+    store.set("found/rank/1", "0")
     with pytest.raises(PeersMissingError, match="no word of rank 2"):
         group.exchange("found", "mine")
+
+
+def test_more_than_the_store_takes_at_once_is_exchanged_in_parts() -> None:
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=20))
+    environment = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1)
+    value = "äb" * (3 * 2**20)  # 9 MiB
+    assert ProcessGroup(environment, torch.device("cpu"), store).exchange("found", value) == [value]
 
 
 def test_a_rank_alone_hears_itself() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape
+from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey
 from trainer.errors import DataError
 
 
@@ -17,7 +17,7 @@ def is_layout_of(root: Path) -> bool:
     return any((root / "annotations").glob("instances_train*.json"))
 
 
-def read(root: Path, *, needs: Needs) -> Scenes:
+def read(root: Path, *, needs: Needs, survey: Survey) -> Scenes:  # noqa: ARG001  (its files say how large images are)
     """Read both sets; the classes are the categories of the training set's file, by their ids.
 
     Raises DataError naming the file, and the id of what in it cannot be taken as it is.

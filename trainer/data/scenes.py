@@ -1,10 +1,10 @@
 """Scenes: images with the objects in them, as annotation tools leave them on disk, and which layout a folder has."""
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from trainer.errors import DataError
 
 Needs = Literal["boxes", "masks"]
 """What of the objects is asked for: where they are, or which pixels they have."""
+Survey = Callable[[Sequence[Path], Callable[[Path], Any]], Sequence[Any]]
+"""Calls a function with each of many files and returns what it says of them, in their order; that has to be JSON. It
+may share the work out among processes, so the function is one of a module."""
 
 VOID = 255
 """The class of pixels that count neither in the loss nor in a metric; VOC's word and number for them."""
@@ -163,8 +166,15 @@ class BoxReport:
         return tuple(f"data: {what}: {len(found)} (first: {found[0]})" for found, what in kinds if found)
 
 
-def open_scenes(root: Path, *, needs: Needs) -> Scenes:
+def one_by_one(paths: Sequence[Path], look: Callable[[Path], Any]) -> Sequence[Any]:
+    """A survey in this process alone."""
+    return [look(path) for path in paths]
+
+
+def open_scenes(root: Path, *, needs: Needs, survey: Survey = one_by_one) -> Scenes:
     """Read the scenes of a folder in the layout of VOC, COCO or YOLO, told by what lies in it.
+
+    `survey` is called once at most, where a layout does not say everything without its images or masks.
 
     Raises DataError naming the folder, or the file and what in it cannot be taken as it is.
     """
@@ -180,7 +190,7 @@ def open_scenes(root: Path, *, needs: Needs) -> Scenes:
             f"data: {root} {seen}; VOC has JPEGImages and ImageSets, COCO annotations/instances_train….json, YOLO "
             "data.yaml or dataset.yaml, and a folder is read as one of them"
         )
-    scenes: Scenes = layouts[found[0]].read(root, needs=needs)
+    scenes: Scenes = layouts[found[0]].read(root, needs=needs, survey=survey)
     for name, members in (("train", scenes.train), ("val", scenes.val)):
         if not members:
             raise DataError(f"data: the {name} set of {root} has no image")

@@ -1,7 +1,6 @@
 """VOC's layout: JPEGImages, Annotations, SegmentationClass and ImageSets (Everingham et al., 2010, the devkit's)."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from trainer.data.images import EXTENSIONS
 from trainer.data.masks import read_mask
-from trainer.data.scenes import VOID, BoxReport, Needs, ObjectList, Scene, Scenes, read_text
+from trainer.data.scenes import VOID, BoxReport, Needs, ObjectList, Scene, Scenes, Survey, read_text
 from trainer.errors import DataError
 
 _SETS = {"boxes": "Main", "masks": "Segmentation"}
@@ -21,7 +20,7 @@ def is_layout_of(root: Path) -> bool:
     return (root / "JPEGImages").is_dir()
 
 
-def read(root: Path, *, needs: Needs) -> Scenes:
+def read(root: Path, *, needs: Needs, survey: Survey) -> Scenes:
     """Read both sets: Main with its boxes, or Segmentation with its masks.
 
     The classes are, of boxes, the names that the training set's objects have, sorted. Of masks they are the palette's
@@ -39,8 +38,7 @@ def read(root: Path, *, needs: Needs) -> Scenes:
                 raise DataError(
                     f"data: {root / 'JPEGImages'} has no image {each!r}, which {split}.txt of {lists} lists"
                 )
-    reader = _read_boxes if needs == "boxes" else _read_masks
-    return reader(root, ids, images)
+    return _read_boxes(root, ids, images) if needs == "boxes" else _read_masks(root, ids, images, survey)
 
 
 def _ids(path: Path) -> list[str]:
@@ -108,31 +106,30 @@ def _text(element: ElementTree.Element, path: str) -> str:
     return text
 
 
-def _read_masks(root: Path, ids: dict[str, list[str]], images: dict[str, Path]) -> Scenes:
+def _read_masks(root: Path, ids: dict[str, list[str]], images: dict[str, Path], survey: Survey) -> Scenes:
     masks = {split: [root / "SegmentationClass" / f"{each}.png" for each in members] for split, members in ids.items()}
-    with ThreadPoolExecutor() as pool:  # Pillow decodes outside the interpreter's lock
-        found = {split: list(pool.map(_palette_indices, members)) for split, members in masks.items()}
-    largest = max((max(indices, default=0) for _, indices in found["train"]), default=0)
-    if largest == 0:
+    surveyed = iter(survey([path for members in masks.values() for path in members], _palette_indices))
+    found = {split: [next(surveyed) for _ in members] for split, members in masks.items()}
+    in_train = {index for _, indices in found["train"] for index in indices}
+    if not in_train - {0}:
         raise DataError(f"data: no mask of the train set of {root} has a class other than 0, the background")
-    in_train = set().union(*(indices for _, indices in found["train"]))
     for path, (_, indices) in zip(masks["val"], found["val"], strict=True):
-        if unknown := indices - in_train - {0}:
+        if unknown := set(indices) - in_train - {0}:
             raise DataError(f"data: {path}: no mask of the train set has class {min(unknown)}")
     sets = {
         split: tuple(
-            ObjectList(BoxReport(), size).scene(images[each], root, mask=path)
-            for each, path, (size, _) in zip(ids[split], masks[split], found[split], strict=True)
+            ObjectList(BoxReport(), (height, width)).scene(images[each], root, mask=path)
+            for each, path, ((height, width), _) in zip(ids[split], masks[split], found[split], strict=True)
         )
         for split in ids
     }
-    return Scenes(_palette_names(root, largest), sets["train"], sets["val"])
+    return Scenes(_palette_names(root, max(in_train)), sets["train"], sets["val"])
 
 
-def _palette_indices(path: Path) -> tuple[tuple[int, int], set[int]]:
+def _palette_indices(path: Path) -> tuple[tuple[int, int], list[int]]:
     """Return a mask's height and width, and the classes in it."""
     pixels = read_mask(path)
-    return (pixels.shape[0], pixels.shape[1]), set(np.unique(pixels).tolist()) - {VOID}
+    return (pixels.shape[0], pixels.shape[1]), [index for index in np.unique(pixels).tolist() if index != VOID]
 
 
 def _palette_names(root: Path, largest: int) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 import yaml
 
 from trainer.data.images import EXTENSIONS, image_size
-from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, read_text
+from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey, read_text
 from trainer.errors import DataError
 
 _FILES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
@@ -19,7 +19,7 @@ def is_layout_of(root: Path) -> bool:
     return any((root / name).is_file() for name in _FILES)
 
 
-def read(root: Path, *, needs: Needs) -> Scenes:
+def read(root: Path, *, needs: Needs, survey: Survey) -> Scenes:
     """Read both sets. Numbers in label files are shares of the image's width and height.
 
     Raises DataError naming the file, and the line of what in it cannot be taken as it is.
@@ -29,7 +29,9 @@ def read(root: Path, *, needs: Needs) -> Scenes:
     names = _names(content, path)
     report = BoxReport()
     reader = _Reader(root, names, report, needs)
-    sets = {split: tuple(map(reader.scene, _images(root, content, split, path))) for split in ("train", "val")}
+    images = {split: _images(root, content, split, path) for split in ("train", "val")}
+    sizes = iter(survey([image for members in images.values() for image in members], _size))
+    sets = {split: tuple(reader.scene(image, next(sizes)) for image in members) for split, members in images.items()}
     return Scenes(names, sets["train"], sets["val"], report.warnings())
 
 
@@ -82,8 +84,9 @@ class _Reader:
     def __init__(self, root: Path, names: Sequence[str], report: BoxReport, needs: Needs) -> None:
         self._root, self._names, self._report, self._needs = root, names, report, needs
 
-    def scene(self, image: Path) -> Scene:
-        objects = ObjectList(self._report, _size(image))
+    def scene(self, image: Path, size: tuple[int, int]) -> Scene:
+        height, width = size
+        objects = ObjectList(self._report, (height, width))
         labels = _label_path(image)
         if labels.is_file():  # none says that the image has no object
             for number, line in enumerate(read_text(labels).splitlines(), start=1):
