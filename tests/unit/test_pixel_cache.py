@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import resource
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,28 @@ def test_a_disk_that_fills_up_ends_the_caching_and_nothing_else() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     cache.write(1, IMAGE)
     assert [cache.read(slot) is not None for slot in (0, 7, 1)] == [True, False, False]
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="no folder here is in memory for certain")
+def test_to_look_for_images_takes_no_room_of_a_file_in_memory() -> None:
+    descriptor, path = tempfile.mkstemp(dir="/dev/shm")
+    os.unlink(path)
+    os.truncate(descriptor, file_bytes(10, 8))
+    cache = PixelCache(descriptor, slots=10, size=8)
+    assert cache.read(3) is None
+    assert cache.filled() == 0
+    assert os.fstat(descriptor).st_blocks == 0
+
+
+def test_an_image_of_which_not_all_can_be_read_is_none() -> None:
+    descriptor, path = tempfile.mkstemp()
+    os.unlink(path)
+    os.truncate(descriptor, file_bytes(10, 8))
+    cache = PixelCache(descriptor, slots=10, size=8)
+    cache.write(9, IMAGE)
+    assert cache.read(9) is not None
+    os.truncate(descriptor, file_bytes(10, 8) - 1)
+    assert cache.read(9) is None
 
 
 def test_a_write_that_is_cut_short_is_completed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,46 +7,49 @@ import weakref
 from multiprocessing import reduction
 from typing import Any
 
-import numpy as np
 import torch
 
 from trainer.data.shared_file import open_shared
 from trainer.process_group import ProcessGroup
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FILLED = b"\1"
+"""The byte of a slot that has its image; a hole reads as zeros."""
 _GB = 10**9
 
 
 class PixelCache:
-    """Images of [3, S, S] uint8 in the slots of a file, each there once some process of the host has decoded it."""
+    """Images of [3, S, S] uint8 in the slots of a file, each there once some process of the host has decoded it.
+
+    The file is read and written by calls, never by a mapping: where a disk is full or fails, a call says so, and a
+    mapped page ends the process. In a tmpfs even a look at a hole of a mapping takes a page that may not be there.
+    """
 
     def __init__(self, descriptor: int, *, slots: int, size: int) -> None:
         """Take over an open file of `file_bytes` bytes."""
         self._descriptor, self._slots, self._size = descriptor, slots, size
         self._first, self._image_bytes = _first_byte(slots), 3 * size * size
         self._has_room = True
-        self._mapped = mmap.mmap(descriptor, file_bytes(slots, size), prot=mmap.PROT_READ)
         weakref.finalize(self, os.close, descriptor)
 
     def read(self, slot: int) -> torch.Tensor | None:
         """Return the image of a slot, or None where there is none yet."""
-        if not self._mapped[slot]:
+        if os.pread(self._descriptor, 1, slot) != _FILLED:
             return None
-        begin = self._first + slot * self._image_bytes
-        pixels = np.frombuffer(self._mapped, np.uint8, self._image_bytes, begin).copy()  # which others may write to
-        return torch.from_numpy(pixels).view(3, self._size, self._size)
+        image = torch.empty((3, self._size, self._size), dtype=torch.uint8)
+        count = os.preadv(self._descriptor, [image.numpy().data], self._first + slot * self._image_bytes)
+        return image if count == self._image_bytes else None  # a call may read less; then it is decoded anew
 
     def write(self, slot: int, image: torch.Tensor) -> None:
         """Keep an image, if the disk has room for it still.
 
-        By a call, not by the mapping: on a full disk that fails, where a mapped page would end the process. Two
-        processes may write one slot at once, since they write the same bytes.
+        Two processes may write one slot at once, since they write the same bytes.
         """
         if not self._has_room:
             return
         try:
             _write_all(self._descriptor, image.numpy().data.cast("B"), self._first + slot * self._image_bytes)
-            os.pwrite(self._descriptor, b"\1", slot)  # only now: whoever sees it finds all of the pixels
+            os.pwrite(self._descriptor, _FILLED, slot)  # only now: whoever sees it finds all of the pixels
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
@@ -54,7 +57,7 @@ class PixelCache:
 
     def filled(self) -> int:
         """Return how many slots have their image."""
-        return self._mapped[: self._slots].count(1)
+        return os.pread(self._descriptor, self._slots, 0).count(_FILLED)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Hand the open file to a loader process that is spawned; a forked one has it already."""
