@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from PIL import Image, features
 
 from trainer.data.images import check_ends, image_size, read_image
 from trainer.errors import DataError
@@ -121,6 +121,17 @@ def test_a_file_cut_at_a_third_is_an_error_that_names_it(suffix: str, tmp_path: 
     for look in (lambda: read_image(path, size=32), lambda: check_ends(path)):
         with pytest.raises(DataError, match=f"cut{suffix}"):
             look()
+
+
+@pytest.mark.skipif(not features.check("avif"), reason="this Pillow reads no AVIF")
+def test_a_damaged_avif_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.avif"
+    noise().save(path)
+    head, _, pixels = path.read_bytes().partition(b"mdat")
+    path.write_bytes(head + b"mdat" + bytes(len(pixels)))
+    for read in (check_ends, lambda broken: read_image(broken, size=8)):
+        with pytest.raises(DataError, match=r"damaged\.avif: not a readable image \(RuntimeError: "):
+            read(path)
 
 
 def test_a_jpeg_with_more_behind_its_end_is_whole(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ BROKEN = (
     KeyError,
     TypeError,
     OverflowError,
+    RuntimeError,
     struct.error,
     zlib.error,
     Image.DecompressionBombError,
