@@ -1,19 +1,19 @@
 """The journal: rank 0's append-only events, one JSON object a line, their writer and their readers."""
 
 import errno
-import fcntl
 import math
 import os
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, TypeVar
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from trainer.errors import JournalError
+from trainer.turns import Turns
 
 _PORTION = 500
 """Records held at a time by who reads all of a journal."""
@@ -129,74 +129,89 @@ _RECORD: TypeAdapter[Record] = TypeAdapter(Record)
 Kind = TypeVar("Kind", bound=_Record)
 
 
+class _End(NamedTuple):
+    """Where the next record goes: one value, so that no exception out of a signal handler leaves half of it."""
+
+    seq: int = 0
+    byte: int = 0
+    is_complete: bool = False
+    """The last record is the completion record: none goes behind it."""
+
+
 class JournalWriter:
     """Appends records to a journal, of which there is one for each run: that of the placement with rank 0.
 
-    Several may write at once, in threads and processes of rank 0: the training, and what the user's code in it reports.
-    Each append holds a lock on the file and continues where the others have got to. Opening an existing journal
-    continues it: a torn last line (a power cut in the middle of a write, a writer that was killed) is cut off. Raises
-    JournalError where a line of it is damaged.
+    Several may write at once, in threads, processes and signal handlers of rank 0: the training, and what the user's
+    code in it reports. Each append has the file to itself and continues where the others have got to. A torn last line
+    (a power cut in the middle of a write, a writer that was killed) is cut off by the next append. Raises JournalError
+    where a line of an existing journal is damaged.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._seq = self._end = 0
         self._open()
-        with self._locked():
-            for portion, after in _portions(path):
-                self._seq, self._end = self._seq + len(portion), after
-            os.ftruncate(self._file, self._end)
+        self._end = _End()
+        for portion, after in _portions(path):
+            self._end = _End(self._end.seq + len(portion), after, isinstance(portion[-1], Completed))
 
-    def append(self, kind: type[Kind], *, durable: bool = False, **fields: Any) -> Kind:
+    def append(self, kind: type[Kind], *, durable: bool = False, **fields: Any) -> Kind | None:
         """Append one record and return it; `durable` waits until it is on disk.
 
-        Raises OSError where it cannot be written whole, and JournalError where the run is complete.
+        In a signal handler that has interrupted another append, the record is written once that is through, and None
+        returned. Raises OSError where it cannot be written whole, and JournalError where the run is complete.
         """
         if os.getpid() != self._pid:  # forked: a lock that parent and child share keeps neither from writing
             self._open()
-        with self._locked():
-            self._catch_up()
-            record = kind(seq=self._seq, time=datetime.now(UTC), **fields)
-            line = record.model_dump_json().encode() + b"\n"
-            written = os.write(self._file, line)
-            if written != len(line):  # a full disk can take a part: the journal must not keep half a line
-                os.ftruncate(self._file, self._end)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "journal.jsonl")
-            self._seq, self._end = self._seq + 1, self._end + written
-        if durable:
-            os.fsync(self._file)
-        return record
+        record = kind(seq=0, time=datetime.now(UTC), **fields)
+        if self._turns.mine:
+            self._turns.leave(partial(self._append_late, record, durable=durable))
+            return None
+        try:
+            return self._append(record, durable=durable)
+        finally:
+            self._turns.do_what_is_left()
 
     def close(self) -> None:
         os.close(self._file)
 
     def _open(self) -> None:
         self._pid = os.getpid()
-        # Reentrant: a signal handler may report in the middle of a report.
-        self._in_this_process = threading.RLock()
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._turns = Turns.at(self._file)
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self._in_this_process:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
+    def _append_late(self, record: _Record, *, durable: bool) -> None:
+        with suppress(JournalError):  # it was the completion record that the handler interrupted
+            self._append(record, durable=durable)
 
-    def _catch_up(self) -> None:
-        """Go to the end of what others have appended, less a line that one of them was killed in."""
-        added = os.fstat(self._file).st_size - self._end
+    def _append(self, record: Kind, *, durable: bool) -> Kind:
+        with self._turns.taken(self._file):
+            end = self._end = self._caught_up()
+            if end.is_complete:
+                raise JournalError(f"{self._path}: the run is complete, and its journal takes no more records")
+            record = record.model_copy(update={"seq": end.seq, "time": datetime.now(UTC)})
+            line = record.model_dump_json().encode() + b"\n"
+            written = os.write(self._file, line)
+            if written != len(line):  # a full disk can take a part: the journal must not keep half a line
+                os.ftruncate(self._file, end.byte)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "journal.jsonl")
+            self._end = _End(end.seq + 1, end.byte + written, isinstance(record, Completed))
+        if durable:
+            os.fsync(self._file)
+        return record
+
+    def _caught_up(self) -> _End:
+        """Return the end of what others have appended, and cut off a line that one of them was killed in."""
+        end = self._end
+        added = os.fstat(self._file).st_size - end.byte
         if added <= 0:
-            return
-        whole, newline, torn = os.pread(self._file, added, self._end).rpartition(b"\n")
+            return end
+        whole, newline, torn = os.pread(self._file, added, end.byte).rpartition(b"\n")
+        if newline:
+            last = whole.rpartition(b"\n")[2]
+            end = _End(end.seq + whole.count(b"\n") + 1, end.byte + len(whole) + 1, _COMPLETED in last)
         if torn:
-            os.ftruncate(self._file, self._end + len(whole) + len(newline))
-        self._seq += whole.count(b"\n") + len(newline)
-        self._end += len(whole) + len(newline)
-        if _COMPLETED in whole.rpartition(b"\n")[2]:
-            raise JournalError(f"{self._path}: the run is complete, and its journal takes no more records")
+            os.ftruncate(self._file, end.byte)
+        return end
 
 
 def read_journal(path: Path, offset: int = 0, *, limit: int | None = None) -> tuple[list[Record], int]:

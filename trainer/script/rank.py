@@ -10,7 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
-from trainer.error_report import ErrorReport
+from trainer.error_report import ErrorReport, safe_text
 from trainer.errors import Cause, DeviceError
 from trainer.journal import CheckpointSaved, Completed, JournalWriter, Metrics, Started, read_records
 from trainer.reporting import ProgressFile
@@ -53,11 +53,18 @@ class _ScriptRank:
         self._run_dir, self._config, self._environment, self._tell = run_dir, config, environment, tell
         self._progress = ProgressFile(run_dir, local_rank=environment.local_rank)
         self._modules = OurModules()
-        self._status: int | None = None
-        """What to end with; None while nothing has gone wrong."""
+        self._pid = os.getpid()
+        self._is_through = False
+        """Whether the program has come to its end, or has left by a plain sys.exit()."""
+        self._status = EXIT_FAILED
+        """What to end with: a failure until all is done, so that nothing that goes wrong can pass for success."""
 
     def run(self) -> None:
-        """Run the program; what ends it early is told at once."""
+        """Run the program; what ends it early is told at once.
+
+        A process that the program forks comes back here as well: what it raises ends it as it would any, and is not
+        this rank's to tell.
+        """
         try:
             self._progress.write("starting", 0)
             options = script_options(self._config.train)
@@ -67,21 +74,28 @@ class _ScriptRank:
             self._progress.write("training", 0)
             self._modules.step_aside()
             run(options)
-        except BaseException as error:  # noqa: BLE001  (whatever ends a program is told)
-            self._end_by(error)
+            self._is_through = True
+        except BaseException as error:
+            if os.getpid() != self._pid:
+                raise
+            self._is_through = isinstance(error, SystemExit) and _is_success(error)
+            if not self._is_through:
+                self._end_by(error)
 
     def conclude(self) -> None:
         """End the process, once the program's threads and atexit callbacks are through."""
+        if os.getpid() != self._pid:  # forked by the program, it has inherited what is called when Python ends
+            return
         with self._modules.back():
-            if self._status is None:
+            if self._is_through:
                 try:
                     self._status = self._complete()
-                except Exception as error:  # noqa: BLE001  (such as a disk that is full)
+                except BaseException as error:  # noqa: BLE001  (such as a disk that is full)
                     self._end_by(error)
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError):  # the log lies on a disk that may be full, or the program closed it
                     stream.flush()
-            os._exit(EXIT_FAILED if self._status is None else self._status)
+            os._exit(self._status)
 
     def _begin(self) -> None:
         environment = self._environment
@@ -106,9 +120,7 @@ class _ScriptRank:
             raise DeviceError(f"device: {device!r} is not on this host, or torch cannot use it")
 
     def _end_by(self, error: BaseException) -> None:
-        """Tell what ended the program, but for a plain sys.exit(), and leave it a moment to end as Python ends."""
-        if isinstance(error, SystemExit) and error.code in (None, 0):
-            return
+        """Tell what ended the program, and leave it a moment to end as Python ends."""
         error.__traceback__ = own_traceback(error)
         with self._modules.back():
             self._status = self._tell_exit(error) if isinstance(error, SystemExit) else self._tell(error)
@@ -122,12 +134,16 @@ class _ScriptRank:
         last_moment.start()
 
     def _tell_exit(self, end: SystemExit) -> int:
-        status = end.code & 0xFF if isinstance(end.code, int) else EXIT_FAILED  # no more than that reaches a parent
+        status, asked = EXIT_FAILED, ""
+        if isinstance(end.code, int):
+            # No more than a byte reaches a parent, to which sys.exit(256), as of an os.system() that failed, looks well.
+            status = end.code & 0xFF or EXIT_FAILED
+            asked = f", asked for by sys.exit({safe_text(end.code)})" if end.code != status else ""
         local_rank, log = self._environment.local_rank, self._run_dir.log(self._environment.local_rank)
-        why = f"see {log}" if isinstance(end.code, int) else str(end.code)
+        why = f"see {log}" if isinstance(end.code, int) else safe_text(end.code)
         report = ErrorReport(
             cause=Cause.EXCEPTION,
-            message=f"the program ended with exit status {status}: {why}"[:2000],
+            message=f"the program ended with exit status {status}{asked}: {why}"[:2000],
             time=datetime.now(UTC),
             rank=self._environment.rank,
             exit_code=status,
@@ -139,7 +155,7 @@ class _ScriptRank:
     def _complete(self) -> int:
         """Say that this rank is through; as rank 0, once all are, that the run is complete. Return the exit status."""
         with suppress(ValueError):  # only the main thread may, which this is but where the program has played tricks
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # what the program would do on it is of no use any more
+            _forget_handlers()
         if self._environment.rank == 0:
             while self._is_awaited() and not self._run_dir.is_stopping():
                 time.sleep(_POLL_S)  # a rank that fails is seen by the launcher, which then ends this process
@@ -147,7 +163,7 @@ class _ScriptRank:
             # The program may have come to its end, or saved and left: only one that runs anew can tell.
             self._progress.write("stopped", self._step())
             return EXIT_INTERRUPTED
-        self._progress.write("finished", complete(self._run_dir).step if self._environment.rank == 0 else 0)
+        self._progress.write("finished", complete(self._run_dir) if self._environment.rank == 0 else 0)
         return 0
 
     def _is_awaited(self) -> bool:
@@ -166,8 +182,25 @@ class _ScriptRank:
         return reached.step if reached is not None else 0
 
 
-def complete(run_dir: RunDir) -> Completed:
-    """Append the completion record, which says what the program has reported last, and return it."""
+def _forget_handlers() -> None:
+    """Put an end to the program's signal handlers: what they would do is of no use any more.
+
+    One that reported in the middle of our record would wait for ever: the program has the modules of its reports, and
+    with them its turns at the journal, to itself.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in signal.valid_signals():
+        if callable(handler := signal.getsignal(number)) and handler is not signal.default_int_handler:
+            signal.signal(number, lambda *_: None)
+
+
+def _is_success(end: SystemExit) -> bool:
+    """Whether Python ends with status 0 on it. That is for no value but None and a whole 0: 0.0 is a text to print."""
+    return end.code is None or (isinstance(end.code, int) and end.code == 0)
+
+
+def complete(run_dir: RunDir) -> int:
+    """Append the completion record, which says what the program has reported last, and return the step in it."""
     step = epoch = 0
     values: dict[str, float | None] = {}
     best = last = None
@@ -178,6 +211,7 @@ def complete(run_dir: RunDir) -> Completed:
         elif isinstance(record, CheckpointSaved):
             last = record.path
             best = record.path if record.best else best
-    return JournalWriter(run_dir.journal).append(
+    JournalWriter(run_dir.journal).append(
         Completed, durable=True, step=step, epoch=epoch, values=values, best_checkpoint=best or last
     )
+    return step
