@@ -18,6 +18,8 @@ from jobs.errors import InvalidFilterError, InvalidSpecError, NotFoundError
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1024 * 1024
 """No job spec comes near this; a body above it is refused before it is read whole."""
+LONGEST_NAME = 255
+"""Characters that an answer shows of a name that a client has given a field: no field of ours is near this."""
 PLACES = ("body", "query", "path", "header", "cookie")
 """What FastAPI puts before a field's own path."""
 
@@ -154,7 +156,7 @@ async def _unexpected(request: Request, error: Exception) -> Response:
 
 def _field_error(error: Mapping[str, Any]) -> FieldError:
     named = error.get("ctx", {}).get("field")
-    place = [str(part) for part in error["loc"] if part != "DeviceCount"]
+    place = [str(part)[:LONGEST_NAME] for part in error["loc"] if part != "DeviceCount"]
     if error["type"] == "json_invalid":
         return FieldError(field="body", message=f"not JSON: {error['ctx']['error']} at character {error['loc'][-1]}")
     if place[0] == "query":

@@ -12,6 +12,10 @@ from referencing.exceptions import Unresolvable
 from jobs.errors import InvalidSpecError
 
 _FIELD = "train.options"
+_SHOWN = 100
+"""Characters of what was given that an answer shows: enough to know it by."""
+_LONGEST = 1000
+"""Characters of a message: a schema may list hundreds of names."""
 
 
 def refuse_invalid_schema(schema: Mapping[str, Any]) -> None:
@@ -40,15 +44,20 @@ def check_options(options: Mapping[str, Any], schemas: Sequence[Mapping[str, Any
 
 
 def _refusal(error: ValidationError) -> InvalidSpecError:
-    path = [_FIELD, *map(str, error.absolute_path)]
+    path = [_FIELD, *(_shown(str(part)) for part in error.absolute_path)]
     given = error.instance
     if error.validator == "additionalProperties" and isinstance(given, dict):
         known = list(cast("dict[str, Any]", error.schema).get("properties", {}))
         extra = next(name for name in given if name not in known)
         near = difflib.get_close_matches(extra, known, n=3) or known
         hint = f"there are {', '.join(near)}" if near else "it has no options of its own"
-        return InvalidSpecError(".".join([*path, extra]), f"is no option of this recipe; {hint}")
+        return InvalidSpecError(".".join([*path, _shown(extra)]), f"is no option of this recipe; {hint}")
     if error.validator == "required" and isinstance(given, dict):
         missing = next(name for name in cast("list[str]", error.validator_value) if name not in given)
         return InvalidSpecError(".".join([*path, missing]), "has to be given")
-    return InvalidSpecError(".".join(path), error.message)
+    message = error.message.replace(repr(given), _shown(repr(given)))
+    return InvalidSpecError(".".join(path), message[:_LONGEST])
+
+
+def _shown(given: str) -> str:
+    return given if len(given) <= _SHOWN else f"{given[:_SHOWN]}…"

@@ -50,6 +50,7 @@ def fields_of(answer: Any) -> dict[str, str]:
         ({"device": "0,1,2", "train": TRAIN | {"batch": -1, "nbs": 2}}, "train.nbs", "the least for them is 3"),
         ({"device": "0,1", "nproc_per_node": 4, "train": TRAIN}, "nproc_per_node", "4 processes do not fit"),
         ({"name": "n" * 300, "train": TRAIN}, "name", "at most 255 characters"),
+        ({"n" * 300: 1, "train": TRAIN}, "n" * 255, "no such field"),
         ({"name": "a\x00b", "train": TRAIN}, "name", "match pattern"),
         ({"labels": {"a\x00": "b"}, "train": TRAIN}, "labels.a\ufffd.[key]", "match pattern"),
         ({"train": TRAIN | {"seed": 2**70}}, "train.seed", "less than or equal"),
