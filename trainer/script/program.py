@@ -64,7 +64,11 @@ def enter(options: ScriptOptions, *, otherwise: Path) -> None:
         os.chdir(folder)
     except OSError as error:
         raise ConfigError(f"options.cwd: {folder} cannot be entered ({error.strerror})") from error
-    sys.path[0] = str(script.resolve().parent if script is not None else folder)
+    first = str(script.resolve().parent if script is not None else folder)
+    if sys.flags.safe_path:  # PYTHONSAFEPATH, on the host or in `env`: our own start has put nothing first
+        sys.path.insert(0, first)
+    else:
+        sys.path[0] = first
     if str(_ROOT) not in sys.path:
         sys.path.append(str(_ROOT))  # last: `import rankzero` works, and hides nothing of the program's
     if options.module is not None and PathFinder.find_spec(options.module.partition(".")[0]) is None:
