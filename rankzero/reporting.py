@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from trainer.reports import Reports
+    from trainer.user_reports import Reports
 
 _RUN_DIR_VARIABLE = "RANKZERO_RUN_DIR"
 _RESUME_VARIABLE = "RANKZERO_RESUME_FROM"
@@ -40,6 +40,14 @@ def report_values(values: Mapping[str, object], *, step: SupportsIndex, epoch: S
     """Tell as `report` does, of metrics of any name, also `step`."""
     if (reports := _reports()) is not None:
         reports.report(values, step=step, epoch=epoch)
+
+
+def is_metric_name(name: str) -> bool:
+    """Whether the run takes a metric of this name. Any is as good as another where nothing is told."""
+    if _reports() is None:
+        return True
+    is_taken: bool = _trainer_reports().is_metric_name(name)
+    return is_taken
 
 
 def checkpoint(
@@ -88,9 +96,9 @@ def _is_other_rank() -> bool:
 
 @cache
 def _trainer_reports() -> "ModuleType":
-    """Import trainer.reports, also where the program has a `trainer` of its own, as many do."""
+    """Import trainer.user_reports, also where the program has a `trainer` of its own, as many do."""
     with _our_trainer():
-        return importlib.import_module("trainer.reports")
+        return importlib.import_module("trainer.user_reports")
 
 
 @contextmanager

@@ -3,16 +3,19 @@
     from rankzero import wandb
 
 What is logged as a number becomes a metric; all else (images, tables, artifacts) is accepted and left out, with one
-warning for each kind. Steps count as wandb counts them: `log()` without `step` takes the next one, from 0.
+warning for each kind. Steps count as wandb counts them: `log()` without `step` takes the next one, from 0. Those of a
+second run are told behind the first one's, since a training has one series for each metric.
 """
 
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
-from rankzero.reporting import report_values
+from rankzero.reporting import is_metric_name, report_values
 
 _warned: set[str] = set()
+_next_step = 0
+"""The step behind all that has been told."""
 
 
 class Error(Exception):
@@ -50,6 +53,10 @@ class Run:
             self.config.update(settings)
         self.group, self.notes, self.tags = given.get("group"), given.get("notes"), tuple(given.get("tags") or ())
         self._step = 0
+        self._begin = _next_step
+        """The step of the training that this run's step 0 is: runs, such as those of folds, follow each other."""
+        if self._begin:
+            _warn("runs", f"there has been a run before: what this one logs is told from step {self._begin} on")
 
     @property
     def step(self) -> int:
@@ -65,9 +72,15 @@ class Run:
             self._step = int(step)
         values = dict(_numbers(data))
         self.summary.update(values)
-        report_values(values, step=self._step)
+        self._tell(values)
         if commit or (commit is None and step is None):
             self._step += 1
+
+    def _tell(self, values: Mapping[str, float]) -> None:
+        global _next_step  # noqa: PLW0603  (of the runs after this one, too)
+        step = self._begin + self._step
+        report_values(values, step=step)
+        _next_step = max(_next_step, step + 1)
 
     def finish(self, *_: Any, **__: Any) -> None:
         """End the run: what is logged afterwards is an error, until there is another."""
@@ -147,7 +160,7 @@ def _numbers(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, f
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
             yield from _numbers(value, f"{name}.")
-        elif (number := _number(value)) is None or not name or len(name) > 255 or "\x00" in name:
+        elif (number := _number(value)) is None or not is_metric_name(name):
             _warn(f"value {name[:80]}", f"{name[:80]!r} is left out: only numbers are told to the run")
         else:
             yield name, number

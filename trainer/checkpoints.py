@@ -1,6 +1,5 @@
 """Checkpoints: what a run continues from, written so that a crash at any instant leaves the one before."""
 
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -13,7 +12,7 @@ import torch
 from pydantic import ConfigDict, NonNegativeInt, TypeAdapter, ValidationError
 from torch import nn, optim
 
-from trainer.durable_files import fsync_folder
+from trainer.durable_files import fsync_folder, sha256_of
 from trainer.errors import CheckpointError, NonFiniteLossError
 from trainer.journal import CheckpointSaved, finite_values, read_backwards, read_records
 from trainer.reporting import Journal, warn
@@ -76,7 +75,7 @@ def load_checkpoint(path: Path, *, verify_digest: bool = False) -> Checkpoint:
     """
     if not path.is_file():
         raise CheckpointError(f"{path}: there is no such checkpoint")
-    if verify_digest and (recorded := _recorded_digest(path)) not in (None, _digest(path)):
+    if verify_digest and (recorded := _recorded_digest(path)) not in (None, sha256_of(path)):
         raise CheckpointError(
             f"{path}: the checkpoint is damaged (its sha256 is not {recorded}, which the journal names)"
         )
@@ -268,7 +267,7 @@ def _committed(path: Path, write: Callable[[Path], None]) -> Iterator[tuple[str,
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         write(temporary)
-        digest, size = _digest(temporary), temporary.stat().st_size
+        digest, size = sha256_of(temporary), temporary.stat().st_size
         _name(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)  # half a file on a full disk is in the way of the next try
@@ -300,11 +299,6 @@ def _link_or_copy(source: Path, path: Path) -> None:
         shutil.copyfile(source, path)
         with path.open("rb") as file:
             os.fsync(file.fileno())
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _recorded_digest(path: Path) -> str | None:

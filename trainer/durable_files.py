@@ -1,5 +1,6 @@
-"""Files on disk for good: replaced as a whole, and there after a power cut."""
+"""Files on disk for good: replaced as a whole, there after a power cut, and told apart by a hash."""
 
+import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -27,3 +28,9 @@ def fsync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -13,9 +13,10 @@ import pytest
 import torch
 
 import rankzero
-from rankzero import reporting
+from rankzero import reporting, wandb
 from trainer import run_dir as run_dirs
 from trainer.journal import Completed, JournalWriter, Metrics, read_records
+from trainer.reporting import ProgressFile
 from trainer.run_dir import RunConfig, RunDir
 
 
@@ -131,6 +132,12 @@ def test_a_step_is_a_whole_number(step: Any, error: type[Exception], message: st
     assert list(read_records(run_dir.journal)) == []
 
 
+def test_the_stand_in_for_wandb_leaves_out_what_no_metric_can_be_called(run_dir: RunDir) -> None:
+    with wandb.init(), pytest.warns(UserWarning, match="left out"):
+        wandb.log({"": 1, "x" * 256: 1, "a\x00b": 1, "loss": 0.5})
+    assert [record.values for record in read_records(run_dir.journal) if isinstance(record, Metrics)] == [{"loss": 0.5}]
+
+
 def test_a_checkpoint_is_told_of_once_it_is_a_file(run_dir: RunDir, tmp_path: Path) -> None:
     for path, error in ((tmp_path / "missing.pt", FileNotFoundError), (tmp_path, IsADirectoryError)):
         with pytest.raises(error) as raised:
@@ -156,6 +163,18 @@ def test_what_comes_after_the_completion_record_is_left_out(run_dir: RunDir) -> 
     JournalWriter(run_dir.journal).append(Completed, step=1, epoch=1, values={}, best_checkpoint=None)
     rankzero.report(step=2, loss=1)
     assert run_dir.completed() is not None
+
+
+def test_a_process_that_has_not_reported_before_comes_too_late_as_well(run_dir: RunDir) -> None:
+    JournalWriter(run_dir.journal).append(Completed, step=1, epoch=1, values={}, best_checkpoint=None)
+    ProgressFile(run_dir, local_rank=0).write("finished", 1)
+    for step in (2, 3):
+        rankzero.report(step=step, loss=1)
+        rankzero.checkpoint(__file__, step=step)
+    progress = run_dir.read_progress(0)
+    assert run_dir.completed() is not None
+    assert progress is not None
+    assert (progress.phase, progress.step) == ("finished", 1)
 
 
 SEVERAL_WRITERS = """

@@ -1,6 +1,9 @@
 """What a script is started with, and which options it takes."""
 
+import os
 import signal
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from pydantic import ValidationError
 from jobs.catalogs import Catalog, DataSet, Recipe, check
 from jobs.spec import JobSpec
 from trainer.config import TrainConfig
+from trainer.durable_files import sha256_of
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, DeviceError
 from trainer.journal import CheckpointSaved, JournalWriter
@@ -18,7 +22,8 @@ from trainer.outcome import RankEnd, conclude
 from trainer.parity_command import run_parity
 from trainer.run_dir import RunConfig, RunDir
 from trainer.script.options import script_options
-from trainer.script.surroundings import digest, surroundings
+from trainer.script.rank import _forget_handlers
+from trainer.script.surroundings import surroundings
 from trainer.train_file import train_config
 
 
@@ -67,12 +72,45 @@ def test_a_program_resumes_from_the_newest_intact_checkpoint_of_this_run_or_of_a
     for step, name in enumerate(("one.pt", "two.pt", "three.pt"), start=1):
         file = tmp_path / name
         file.write_text(name)
-        facts: dict[str, Any] = {"sha256": digest(file), "size_bytes": len(name), "best": False}
+        facts: dict[str, Any] = {"sha256": sha256_of(file), "size_bytes": len(name), "best": False}
         journal.append(CheckpointSaved, step=step, epoch=0, path=str(file), **facts)
     assert resumed(earlier) == str(tmp_path / "three.pt")
     (tmp_path / "three.pt").unlink()
     (tmp_path / "two.pt").write_text("TWO.pt")
     assert resumed(earlier) == str(tmp_path / "one.pt")
+
+
+@pytest.mark.parametrize("flags", [(), ("-P",)], ids=["", "as PYTHONSAFEPATH has it"])
+def test_a_programs_folder_is_searched_before_what_pythonpath_names(flags: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "program.py").touch()
+    code = (
+        "import sys\n"
+        "from trainer.script.options import ScriptOptions\n"
+        "from trainer.script.program import enter\n"
+        f"enter(ScriptOptions(script={str(tmp_path / 'program.py')!r}), otherwise=None)\n"
+        "print(sys.path[:2])"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "stand_ins")}
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str([str(tmp_path), str(tmp_path / "stand_ins")])
+
+
+def test_nothing_of_a_programs_handlers_runs_while_its_end_is_told() -> None:
+    calls: list[int] = []
+    former = {number: signal.getsignal(number) for number in (signal.SIGUSR1, signal.SIGTERM, signal.SIGALRM)}
+    try:
+        for number in former:
+            signal.signal(number, lambda number, _frame: calls.append(number))
+        _forget_handlers()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        for number in (signal.SIGUSR1, signal.SIGALRM):
+            signal.raise_signal(number)
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+    assert calls == []
 
 
 def test_whatever_a_program_does_when_it_is_told_to_stop_is_the_interruption(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ import pytest
         "trainer.parent_death",
         "trainer.preflight",
         "trainer.rank",
-        "trainer.reports",
+        "trainer.user_reports",
         "trainer.run_dir",
         "trainer.script.rank",
         "trainer.terminal",

@@ -15,6 +15,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[int, dict[str, 
     calls: list[tuple[int, dict[str, float]]] = []
     monkeypatch.setattr(wandb, "report_values", lambda values, *, step: calls.append((step, dict(values))))
     monkeypatch.setattr(wandb, "_warned", set())
+    monkeypatch.setattr(wandb, "_next_step", 0)
     yield calls
     wandb.finish()
     wandb.config.clear()
@@ -36,6 +37,21 @@ def test_steps_count_as_wandb_counts_them(told: list[Any]) -> None:
         *((10, {"loss": 1}), (10, {"accuracy": 0.75}), (10, {"loss": 0}), (11, {"loss": 0})),
     ]
     assert wandb.summary == {"loss": 0, "accuracy": 0.75}
+
+
+def test_what_a_second_run_logs_is_told_behind_the_first(told: list[Any]) -> None:
+    def fold(loss: int) -> None:
+        run = wandb.init()
+        wandb.log({"loss": loss})
+        wandb.log({"loss": loss}, step=5)
+        assert run.step == 5
+        wandb.finish()
+
+    fold(3)
+    with pytest.warns(UserWarning, match="told from step 6 on"):
+        fold(2)
+    fold(1)
+    assert told == [(step, {"loss": 3 - step // 6}) for step in (0, 5, 6, 11, 12, 17)]
 
 
 def test_numbers_are_told_and_all_else_is_left_out_with_one_warning_each(told: list[Any]) -> None:

@@ -1,18 +1,17 @@
 """The surroundings of a script: the variables that its ranks start with beside those of every rank. No torch."""
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from trainer.config import SCRIPT
+from trainer.durable_files import sha256_of
 from trainer.errors import ConfigError, DeviceError
 from trainer.journal import CheckpointSaved, read_backwards
 from trainer.run_dir import RESUME_VARIABLE, RunConfig, RunDir
 from trainer.script.options import script_options
 
-_BLOCK_BYTES = 16 * 1024 * 1024
 _STAND_INS = "stand_ins"
 """Folder of the package rankzero with modules that take the place of others."""
 
@@ -78,18 +77,9 @@ def _is_intact(path: Path, record: CheckpointSaved) -> bool:
     try:
         if path.stat().st_size != record.size_bytes:
             return False
-        return digest(path) == record.sha256
+        return sha256_of(path) == record.sha256
     except OSError:
         return False
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file's content, in hexadecimal. Raises OSError."""
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            found.update(block)
-    return found.hexdigest()
 
 
 def _stand_ins() -> Path:

@@ -12,13 +12,13 @@ from numbers import Real
 from pathlib import Path
 
 from trainer.config import SCRIPT
+from trainer.durable_files import sha256_of
 from trainer.errors import JournalError
 from trainer.journal import CheckpointSaved, JournalWriter, Metrics, finite_values
 from trainer.reporting import ProgressFile, metric_fields
 from trainer.run_dir import RUN_DIR_VARIABLE, RunDir
-from trainer.script.surroundings import digest
 
-LONGEST_NAME = 255
+_LONGEST_NAME = 255
 """Characters of a metric's name."""
 _MOST_STEPS = 2**63
 _MOST_EPOCHS = 2**31
@@ -47,9 +47,8 @@ class Reports:
         at = _whole(step, "step", most=_MOST_STEPS)
         in_epoch = _whole(epoch, "epoch", least=1, most=_MOST_EPOCHS)
         numbers = metric_values(values)
-        if numbers:
-            self._append(Metrics, step=at, epoch=in_epoch, **metric_fields(numbers))
-        if self._progress is not None:
+        is_taken = not numbers or self._append(Metrics, step=at, epoch=in_epoch, **metric_fields(numbers))
+        if self._progress is not None and is_taken:
             self._progress.write("training", at)
 
     def checkpoint(
@@ -86,18 +85,21 @@ class Reports:
             step=at,
             epoch=completed,
             path=str(file),
-            sha256=digest(file),
+            sha256=sha256_of(file),
             size_bytes=file.stat().st_size,
             best=bool(best),
             values=numbers,
         )
 
-    def _append(self, kind: type[Metrics] | type[CheckpointSaved], *, durable: bool = False, **fields: object) -> None:
+    def _append(self, kind: type[Metrics] | type[CheckpointSaved], *, durable: bool = False, **fields: object) -> bool:
+        """Append a record, and return whether the run still takes any."""
         try:
             self._journal.append(kind, durable=durable, **fields)
         except JournalError:
-            if self._run_dir.completed() is None:  # else a process that outlives the program: it comes too late
+            if self._run_dir.completed() is None:
                 raise
+            return False  # of a process that outlives the program: it comes too late
+        return True
 
 
 @lru_cache(maxsize=4)
@@ -129,11 +131,16 @@ def metric_value(name: str, value: object) -> float:
         raise ValueError(f"metric {name!r}: the number is too large for a float") from error
 
 
+def is_metric_name(name: str) -> bool:
+    """Whether a metric can be called so."""
+    return 0 < len(name) <= _LONGEST_NAME and "\x00" not in name
+
+
 def _metric_name(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"metric {name!r}: a metric is named by text")
-    if not name or len(name) > LONGEST_NAME or "\x00" in name:
-        raise ValueError(f"metric {name[:80]!r}: a name has 1 to {LONGEST_NAME} characters, and no NUL")
+    if not is_metric_name(name):
+        raise ValueError(f"metric {name[:80]!r}: a name has 1 to {_LONGEST_NAME} characters, and no NUL")
     return name
 
 
