@@ -2,14 +2,39 @@
 
 import os
 import signal
+import traceback
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict
 
 from trainer.durable_files import write_atomic
 from trainer.errors import Cause, RunFailedError, RunInterruptedError, TrainingError
+
+
+def encodable(text: str) -> str:
+    """Return a text that UTF-8 can hold: lone surrogates, as in a file name that is not UTF-8, as escapes."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def safe_text(value: object) -> str:
+    """Return what a value, such as an exception, says of itself, whatever comes of asking it."""
+    try:
+        return encodable(str(value))
+    except Exception as error:  # noqa: BLE001  (its code is the user's)
+        return f"<no text: {type(error).__name__} in its __str__>"
+
+
+def traceback_of(error: BaseException) -> str:
+    """Return an exception's traceback, whatever comes of asking the exception."""
+    try:
+        return encodable("".join(traceback.format_exception(error)))
+    except Exception:  # noqa: BLE001  (it asks the exception for more than its text)
+        return encodable("".join(traceback.format_tb(error.__traceback__)) + type(error).__name__ + "\n")
+
+
+_Text = Annotated[str, BeforeValidator(lambda text: encodable(text) if isinstance(text, str) else text)]
 
 
 class ErrorReport(BaseModel):
@@ -18,14 +43,14 @@ class ErrorReport(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     cause: Cause
-    message: str
+    message: _Text
     """One line for people."""
     time: AwareDatetime
     rank: int | None = None
     """Global rank that failed first; None where no rank was at fault."""
-    exception: str | None = None
+    exception: _Text | None = None
     """Qualified name of the exception's type."""
-    traceback: str | None = None
+    traceback: _Text | None = None
     signal: str | None = None
     """Name of the signal that ended the rank, such as SIGKILL."""
     exit_code: int | None = None
@@ -36,7 +61,7 @@ class ErrorReport(BaseModel):
         kind = type(error)
         return cls(
             cause=cause,
-            message=f"{kind.__name__}: {error}".strip().splitlines()[0][:2000],
+            message=f"{kind.__name__}: {safe_text(error)}".strip().splitlines()[0][:2000],
             time=datetime.now(UTC),
             rank=rank,
             exception=f"{kind.__module__}.{kind.__qualname__}",

@@ -11,7 +11,7 @@ from types import FrameType
 import torch
 import torch.distributed as dist
 
-from trainer.error_report import ErrorReport
+from trainer.error_report import ErrorReport, safe_text, traceback_of
 from trainer.errors import Cause, TrainingError, os_error_cause
 from trainer.micro_batches import TOO_FEW_FOR_BATCHNORM
 
@@ -36,8 +36,7 @@ SignalHandler = Callable[[int, FrameType | None], object] | int | None
 def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = None) -> ErrorReport:
     """Describe what ended a rank. `loader_check` is torch's handler of SIGCHLD, where it has set one."""
     error = _loader_death(error, loader_check) or error
-    text = "".join(traceback.format_exception(error))
-    report = ErrorReport.of(error, cause=cause_of(error), rank=rank, traceback=text)
+    report = ErrorReport.of(error, cause=cause_of(error), rank=rank, traceback=traceback_of(error))
     if report.cause is Cause.DISK_FULL:
         # torch says it in terms of its own file format.
         message = f"no space is left where the run writes (ENOSPC): {report.message}"
@@ -46,11 +45,9 @@ def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = 
         # A single sample is enough where a layer sees several pixels of it, so this is not known beforehand.
         ways = "take a larger batch or image_size, or set sync_bn to true where several ranks share the batch"
         report = report.model_copy(update={"message": f"batch: too small for BatchNorm ({report.message}); {ways}"})
-    if _LOADER.match(str(error)):
+    if _LOADER.match(text := safe_text(error)):
         # A loader process's exception arrives with its traceback for a message; what it said itself is the last line.
-        report = report.model_copy(
-            update={"message": str(error).strip().splitlines()[-1].removeprefix("trainer.errors.")}
-        )
+        report = report.model_copy(update={"message": text.strip().splitlines()[-1].removeprefix("trainer.errors.")})
     return report
 
 
@@ -92,12 +89,12 @@ def _own_cause(error: BaseException) -> Cause:
         return Cause.OUT_OF_MEMORY
     if isinstance(error, OSError):
         return os_error_cause(error)
-    if isinstance(error, ValueError) and TOO_FEW_FOR_BATCHNORM.search(str(error)):
+    if isinstance(error, ValueError) and TOO_FEW_FOR_BATCHNORM.search(safe_text(error)):
         return Cause.CONFIG
     if isinstance(error, dist.DistError):
         return Cause.COMMUNICATION
     if isinstance(error, RuntimeError):
-        return _runtime_cause(str(error))
+        return _runtime_cause(safe_text(error))
     return Cause.EXCEPTION
 
 
@@ -119,7 +116,7 @@ def _chain(error: BaseException) -> list[BaseException]:
     """The exception and all it was raised from or while handling, newest first."""
     links: list[BaseException] = []
     link: BaseException | None = error
-    while link is not None and link not in links:
+    while link is not None and not any(link is each for each in links):  # how it compares is its class's to say
         links.append(link)
         link = link.__cause__ or link.__context__
     return links

@@ -7,6 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -29,16 +30,17 @@ def main() -> None:
     environment = RankEnvironment.read(os.environ)
     run_dir = RunDir(Path(os.environ[RUN_DIR_VARIABLE]))
 
-    def tell(error: BaseException) -> int:
-        return report(error, run_dir, environment)
-
     script = _script_config(run_dir)
     if script is not None:
         from trainer.script.rank import run_script
 
+        def is_stop(_interrupt: KeyboardInterrupt) -> bool:
+            return run_dir.is_stopping()  # the launcher's word: a program may raise the like by itself
+
+        tell = partial(report, run_dir=run_dir, environment=environment, is_stop=is_stop)
         run_script(run_dir, script, environment, tell=tell, at_exit=at_exit)
     else:
-        end_with(lambda: _train(run_dir, environment), tell)
+        end_with(lambda: _train(run_dir, environment), partial(report, run_dir=run_dir, environment=environment))
 
 
 def _last_words() -> list[Callable[[], None]]:
@@ -61,12 +63,16 @@ def _script_config(run_dir: "RunDir") -> "RunConfig | None":
 def end_with(body: Callable[[], None], tell: Callable[[BaseException], int]) -> NoReturn:
     """Call `body` and end this process, at once: a teardown among dead peers might never return.
 
-    `tell` is called with what ended the body early, and returns the exit status.
+    `tell` is called with what ended the body early, and returns the exit status. A process that the user's code forks
+    comes back here as well: what it raises ends it as it would any, and is not this process's to tell.
     """
+    pid = os.getpid()
     try:
         body()
         status = 0
-    except BaseException as error:  # noqa: BLE001  (whatever ends a rank is reported, not only what we foresee)
+    except BaseException as error:
+        if os.getpid() != pid:
+            raise
         from trainer.run_dir import EXIT_INTERRUPTED
 
         if (status := tell(error)) != EXIT_INTERRUPTED:
@@ -77,8 +83,25 @@ def end_with(body: Callable[[], None], tell: Callable[[BaseException], int]) -> 
     os._exit(status)
 
 
-def report(error: BaseException, run_dir: "RunDir", environment: "RankEnvironment") -> int:
-    """Say in this rank's error file what ended it; return the exit status."""
+def _is_unheard_signal(_interrupt: KeyboardInterrupt) -> bool:
+    """Whether it is SIGINT before training hears that itself; any later, the user's own code has raised it."""
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def report(
+    error: BaseException,
+    run_dir: "RunDir",
+    environment: "RankEnvironment",
+    *,
+    is_stop: Callable[[KeyboardInterrupt], bool] = _is_unheard_signal,
+) -> int:
+    """Say in this rank's error file what ended it; return the exit status. `is_stop` says which interrupt is a stop."""
+    from trainer.errors import RunInterruptedError
+    from trainer.run_dir import EXIT_INTERRUPTED
+
+    if isinstance(error, RunInterruptedError) or (isinstance(error, KeyboardInterrupt) and is_stop(error)):
+        _tell_stop(run_dir, environment.local_rank)
+        return EXIT_INTERRUPTED
     try:
         # torch raises out of this signal's handler when a loader process dies: not into our report, please.
         loader_check = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -107,12 +130,9 @@ def _report(
     *,
     loader_check: "SignalHandler" = None,
 ) -> int:
-    from trainer.errors import Cause, RunInterruptedError, os_error_cause
-    from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED
+    from trainer.errors import Cause, os_error_cause
+    from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED
 
-    if isinstance(error, RunInterruptedError) or _is_signal(error):
-        _tell_stop(run_dir, environment.local_rank)
-        return EXIT_INTERRUPTED
     report = _described(error, environment.rank, loader_check)
     status = EXIT_FAILED
     try:
@@ -130,7 +150,7 @@ def _described(error: BaseException, rank: int, loader_check: "SignalHandler") -
 
         return report_of(error, rank=rank, loader_check=loader_check)
     # Nothing of torch's can have been raised, and to load it takes seconds, or fails as it has before.
-    from trainer.error_report import ErrorReport
+    from trainer.error_report import ErrorReport, traceback_of
     from trainer.errors import Cause, TrainingError, os_error_cause
 
     cause = Cause.OUT_OF_MEMORY if isinstance(error, MemoryError) else Cause.EXCEPTION
@@ -138,13 +158,7 @@ def _described(error: BaseException, rank: int, loader_check: "SignalHandler") -
         cause = error.cause
     elif isinstance(error, OSError):
         cause = os_error_cause(error)
-    text = "".join(traceback.format_exception(error))
-    return ErrorReport.of(error, cause=cause, rank=rank, traceback=text)
-
-
-def _is_signal(error: BaseException) -> bool:
-    """Whether it is SIGINT before training hears that itself; any later, the user's own code has raised it."""
-    return isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    return ErrorReport.of(error, cause=cause, rank=rank, traceback=traceback_of(error))
 
 
 def _tell_stop(run_dir: "RunDir", local_rank: int) -> None:

@@ -239,15 +239,6 @@ def test_a_program_that_is_stopped_may_save_and_go_on_from_there(tmp_path: Path)
     assert completed.step == 6
 
 
-def test_a_rank_that_is_interrupted_alone_ends_the_run_as_interrupted(tmp_path: Path) -> None:
-    program = "import os, signal\nif os.environ['RANK'] == '1':\n    os.kill(os.getpid(), signal.SIGINT)\n"
-    run_dir = prepare(tmp_path, program)
-    assert Run(run_dir).wait() == 75
-    error = run_dir.read_error()
-    assert error is not None
-    assert (error.cause, error.message) == ("interrupted", "a rank was asked to stop; no checkpoint had been saved")
-
-
 def test_a_file_that_was_written_over_since_is_not_resumed_from(tmp_path: Path) -> None:
     program = (
         "import rankzero, sys\n"

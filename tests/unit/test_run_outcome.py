@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -211,6 +212,16 @@ def test_ranks_that_run_out_of_memory_start_anew_unless_they_were_to_stop(run_di
     assert run_dir.read_config().micro_batches == (1 if is_stopped else 2)
 
 
+def test_batchnorm_s_error_on_parts_of_a_batch_is_a_lack_of_memory(run_dir: RunDir) -> None:
+    run_dir.create(config().model_copy(update={"micro_batches": 2}))
+    message = "batch: too small for BatchNorm (ValueError: Expected more than 1 value per channel when training, …)"
+    ErrorReport(cause=Cause.CONFIG, message=message, time=BEGUN, rank=1).write(run_dir.path / "refused")
+    refuses = f"cp {run_dir.path / 'refused'} {run_dir.rank_error(1)}; exit 1"
+    outcome = launch(run_dir, start=_commands("exit 1", refuses))
+    assert error_of(outcome).cause is Cause.OUT_OF_MEMORY
+    assert run_dir.read_error() == outcome.error
+
+
 def _commands(*shell: str) -> StartMethod:
     """Start a shell's command in place of each local rank."""
 
@@ -239,3 +250,18 @@ class _Command:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
+
+
+def test_what_a_process_that_a_rank_forks_raises_is_not_told_as_the_rank_s() -> None:
+    program = (
+        "import os\n"
+        "from trainer.rank import end_with\n"
+        "def body():\n"
+        "    if child := os.fork():\n"
+        "        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "    else:\n"
+        "        raise SystemExit(3)\n"
+        "end_with(body, lambda error: print('told'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "3\n"

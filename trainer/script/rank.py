@@ -136,7 +136,7 @@ class _ScriptRank:
     def _tell_exit(self, end: SystemExit) -> int:
         status, asked = EXIT_FAILED, ""
         if isinstance(end.code, int):
-            # No more than a byte reaches a parent, to which sys.exit(256), as of an os.system() that failed, looks well.
+            # No more than a byte reaches a parent: sys.exit(256), after an os.system() that failed, looks well to it.
             status = end.code & 0xFF or EXIT_FAILED
             asked = f", asked for by sys.exit({safe_text(end.code)})" if end.code != status else ""
         local_rank, log = self._environment.local_rank, self._run_dir.log(self._environment.local_rank)
