@@ -9,12 +9,25 @@ from types import TracebackType
 from typing import NoReturn
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Column
+from rich.text import Text
 
 from trainer.journal import CheckpointSaved, EpochEnd, Log, Metrics, Record, Started, read_journal
 from trainer.run_dir import RunDir
 
 _INTERVAL_S = 0.2
+_BAR_WIDTH = 20
+"""Characters: half of rich's own, so that 80 columns have room for some metrics."""
 
 
 def say(text: str) -> None:
@@ -37,10 +50,10 @@ class RunDisplay:
         self._console = _Console(file=sys.stderr, soft_wrap=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[metrics]}"),
-            TimeRemainingColumn(),
+            BarColumn(bar_width=_BAR_WIDTH, table_column=Column(no_wrap=True)),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),
+            _MetricsColumn(),
+            TimeRemainingColumn(table_column=Column(no_wrap=True)),
             console=self._console,
             disable=not self._console.is_terminal,
         )
@@ -100,7 +113,9 @@ class RunDisplay:
             case EpochEnd():
                 text = "  ".join(f"{name} {value:.4f}" for name, value in record.values.items() if value is not None)
                 self._console.print(
-                    f"epoch {record.epoch}/{self._epochs}  {text}  {record.seconds:.1f} s", highlight=False
+                    f"epoch {record.epoch}/{self._epochs}  {text}  {record.seconds:.1f} s",
+                    highlight=False,
+                    markup=False,
                 )
             case Log():
                 self._console.print(f"{record.level}: {record.message}", highlight=False, markup=False)
@@ -118,6 +133,13 @@ def _work(started: Started) -> str:
     batch = started.batch or started.batch_per_rank * started.world_size
     of = f" of {started.accumulate}" if started.accumulate > 1 else ""
     return f"; batch {batch}{each}, {started.total_steps} steps{of}"
+
+
+class _MetricsColumn(ProgressColumn):
+    """The metrics: the only column that is cut where the terminal is too narrow for all."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["metrics"], no_wrap=True, overflow="ellipsis")
 
 
 class _Console(Console):
