@@ -60,12 +60,17 @@ def run_in(run_dir: RunDir) -> Outcome:
 
 
 def completion(run_dir: RunDir, completed: Completed) -> str:
-    """Say how a run has ended: the last metrics, and the best checkpoint with its own."""
+    """Say how a run has ended: the last metrics, and the best checkpoint with its own.
+
+    Where none was marked as the best, as by a script that compares none, the completion record names the last.
+    """
+    ended = f"completed: {_shown(completed.values)}".rstrip(": ")
     if completed.best_checkpoint is None:
-        return f"completed: {_shown(completed.values)}".rstrip(": ")
-    best = run_dir.checkpoint_at(completed.best_checkpoint)
-    of_best = f" (step {best.step}: {_shown(best.values)})" if best is not None and best.values else ""
-    return f"completed: {_shown(completed.values)}; best checkpoint {run_dir.path / completed.best_checkpoint}{of_best}"
+        return ended
+    saved = run_dir.checkpoint_at(completed.best_checkpoint)
+    which = "last" if saved is not None and not saved.best else "best"
+    values = f" (step {saved.step}: {_shown(saved.values)})" if saved is not None and saved.values else ""
+    return f"{ended}; {which} checkpoint {run_dir.path / completed.best_checkpoint}{values}"
 
 
 def _shown(values: dict[str, float | None]) -> str:
