@@ -59,7 +59,8 @@ class Normalization:
         own = sampler.part // self.ranks
         if self.ranks > 1 and own < SMALL_PART:
             warnings.append(
-                f"sync_bn is off, and each rank's BatchNorm normalises by its own {own} samples only: below "
+                f"sync_bn is off, and each rank's BatchNorm normalises by its own {own} "
+                f"{'sample' if own == 1 else 'samples'} only: below "
                 f"{SMALL_PART} that is noisy, and not what one rank would train; sync_bn: true takes all ranks'"
             )
         return warnings
