@@ -90,22 +90,22 @@ def _expanded(path: str) -> Path:
 
 
 def _refuse_missing_folder(written: str, path: Path) -> None:
-    if not path.is_dir():
-        wrong = f"{written} is not a folder" if path.exists() else f"folder {written} does not exist"
+    if not os.path.isdir(path):
+        wrong = f"{written} is not a folder" if os.path.lexists(path) else f"folder {written} does not exist"
         raise DataError(f"data: {wrong}{_whole(written, path)}")
 
 
 def _refuse_missing_checkpoint(written: str, path: Path) -> None:
-    if path.is_dir():
+    if os.path.isdir(path):
         raise CheckpointError(f"resume: {written} is a folder, and has to be a checkpoint file{best_of(path)}")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise CheckpointError(f"resume: there is no checkpoint {written}{_whole(written, path)}")
 
 
 def _refuse_missing_weights(written: str, path: Path) -> None:
-    if path.is_dir():
+    if os.path.isdir(path):
         raise ConfigError(f"weights: {written} is a folder, and has to be a file of weights{best_of(path)}")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise ConfigError(
             f"weights: there is no file {written}{_whole(written, path)}; {DEFAULT_WEIGHTS} takes torchvision's"
         )

@@ -1,6 +1,10 @@
 """Image folders: what is found, what is refused, and what is left when some files cannot be read."""
 
+import errno
+import os
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -51,6 +55,39 @@ def test_hidden_folders_are_ignored_with_a_warning(tmp_path: Path) -> None:
     assert folder.class_names == ("cat", "dog")
     assert len(folder.train) == 4
     assert any(".ipynb_checkpoints" in warning for warning in folder.warnings)
+
+
+def test_links_that_lead_nowhere_or_lie_inside_of_a_class_are_told(tmp_path: Path) -> None:
+    root = draw_classes(tmp_path / "data", cat=3, dog=3)
+    (root / "loop").symlink_to(root / "loop")
+    (root / "gone").symlink_to(root / "was here")
+    (root / "cat" / "more").symlink_to(draw_classes(tmp_path / "elsewhere", more=2))
+    folder = open_image_folder(root, val_fraction=0.4)
+    assert folder.class_names == ("cat", "dog")
+    assert len(folder.train) + len(folder.val) == 6
+    assert folder.warnings == (
+        f"data: link {root / 'gone'} leads nowhere and is ignored",
+        f"data: link {root / 'loop'} leads nowhere and is ignored",
+        f"data: {root / 'cat' / 'more'} is a link to a folder inside of a class, and is ignored",
+    )
+
+
+@pytest.mark.parametrize("name", [".", "cat", "cat/deep"])
+def test_a_folder_that_cannot_be_listed_is_named_and_not_left_out(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = draw_classes(tmp_path / "data", cat=3, dog=3)
+    draw(root / "cat" / "deep" / "0.png")
+    scandir = os.scandir
+
+    def refuses(folder: Any) -> Any:  # root may list any folder, whatever its mode is
+        if Path(folder) == root / name:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr("os.scandir", refuses)
+    with pytest.raises(DataError, match=re.escape(f"folder {root / name} cannot be listed: Permission denied")):
+        open_image_folder(root, val_fraction=0.4)
 
 
 def test_nested_folders_any_suffix_case_and_unicode_names_are_found(tmp_path: Path) -> None:

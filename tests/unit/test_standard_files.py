@@ -236,3 +236,9 @@ def test_files_of_mnist_without_validation_images_are_refused(data_root: Path) -
     write_mnist(data_root / "MNIST/raw", images=(6, 0))
     with pytest.raises(DataError, match="has no image"):
         opened("mnist")
+
+
+def test_a_link_to_itself_beside_the_files_is_no_folder(data_root: Path) -> None:
+    write_mnist(data_root / "mnist")
+    (data_root / "mnist" / "loop").symlink_to(data_root / "mnist" / "loop")
+    assert opened(data_root / "mnist").samples.startswith("6 train, 2 val, mnist")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from trainer.data.folders import image_files, subfolders
 from trainer.data.images import EXTENSIONS
 from trainer.errors import DataError
 
@@ -52,8 +53,10 @@ def open_image_folder(root: Path, *, val_fraction: float) -> ImageFolder:
     The train folder says which classes there are, in the order of their names. Hidden files and folders are left out,
     with a warning where a class folder is hidden. Raises DataError naming the folder that is missing or has no images.
     """
-    if not root.is_dir():
-        raise DataError(f"data: {root} is not a folder" if root.exists() else f"data: folder {root} does not exist")
+    if not os.path.isdir(root):  # unlike pathlib's own, it raises nothing
+        raise DataError(
+            f"data: {root} is not a folder" if os.path.lexists(root) else f"data: folder {root} does not exist"
+        )
     own_split = _has_own_split(root)
     listing = _Listing()
     if own_split:
@@ -71,10 +74,10 @@ def open_image_folder(root: Path, *, val_fraction: float) -> ImageFolder:
 
 def _has_own_split(root: Path) -> bool:
     """Whether there are a train and a val folder; one without the other is no class, whatever else lies beside it."""
-    found = [name for name in ("train", "val") if (root / name).is_dir()]
+    found = [name for name in ("train", "val") if os.path.isdir(root / name)]
     if len(found) == 1:
         missing = "val" if found == ["train"] else "train"
-        others = sorted(each.name for each in root.iterdir() if each.is_dir() and each.name not in found)
+        others = [name for name in subfolders(root)[0] if name not in found]
         beside = f" (beside it: {', '.join(others[:5])})" if others else ""
         raise DataError(
             f"data: {root} has a {found[0]} folder and no {missing} folder{beside}; call the {missing} set "
@@ -100,7 +103,7 @@ class _Listing:
     def files(self, folder: Path, class_names: Sequence[str]) -> list[ImageFile]:
         files: list[ImageFile] = []
         for label, name in enumerate(class_names):
-            images = _images(folder / name)
+            images = self._images(folder / name)
             if not images:
                 raise DataError(f"data: class folder {folder / name} has no images ({', '.join(sorted(EXTENSIONS))})")
             files += [ImageFile(path, label) for path in images]
@@ -113,27 +116,20 @@ class _Listing:
         for name in self._folders(folder):
             if name not in labels:
                 raise DataError(f"data: {folder / name} is of a class that the train folder does not have")
-            files += [ImageFile(path, labels[name]) for path in _images(folder / name)]
+            files += [ImageFile(path, labels[name]) for path in self._images(folder / name)]
         return files
 
     def _folders(self, folder: Path) -> list[str]:
-        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+        names, dead = subfolders(folder)
         hidden = [name for name in names if name.startswith(".")]
         self.warnings += [f"data: hidden folder {folder / name} is ignored" for name in hidden]
+        self.warnings += [f"data: link {folder / name} leads nowhere and is ignored" for name in dead]
         return [name for name in names if name not in hidden]
 
-
-def _images(folder: Path) -> list[Path]:
-    """Every image under a class folder, in an order that no file system decides."""
-    found: list[Path] = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [
-            Path(parent, name)
-            for name in names
-            if not name.startswith(".") and os.path.splitext(name)[1].lower() in EXTENSIONS
-        ]
-    return sorted(found)
+    def _images(self, folder: Path) -> list[Path]:
+        images, linked = image_files(folder)
+        self.warnings += [f"data: {path} is a link to a folder inside of a class, and is ignored" for path in linked]
+        return images
 
 
 def _split(root: Path, files: Sequence[ImageFile], val_fraction: float) -> tuple[list[ImageFile], list[ImageFile]]:

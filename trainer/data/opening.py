@@ -1,5 +1,6 @@
 """Opening: how a config's `data` becomes labelled images, by its name or by what is found at its path."""
 
+import os
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -34,7 +35,7 @@ def open_labelled(config: TrainConfig, *, synthetic: SyntheticOptions, group: Pr
         folder = data_root() / STANDARD_FILES[config.data].folder
         return _standard_files(config.data, folder, size=config.image_size)
     path = data_path(config.data)
-    if path.is_dir() and (name := recognized(path)) is not None:
+    if os.path.isdir(path) and (name := recognized(path)) is not None:
         return _standard_files(name, path, size=config.image_size)
     return _image_folder(path, config, group)
 

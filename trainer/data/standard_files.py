@@ -32,7 +32,7 @@ class StandardFiles:
     def file(self, folder: Path, name: str) -> Path | None:
         """Return the path of a file, as it is or gzipped; None where it is neither."""
         endings = ("", GZIPPED) if self.may_be_gzipped else ("",)
-        return next((path for ending in endings if (path := folder / (name + ending)).is_file()), None)
+        return next((path for ending in endings if os.path.isfile(path := folder / (name + ending))), None)
 
     def refuse_missing(self, folder: Path) -> None:
         """Raise DataError that names the files that are not there."""
@@ -90,9 +90,9 @@ def recognized(folder: Path) -> str | None:
     the one above.
     """
     missing = {name: len(standard.missing(folder)) for name, standard in STANDARD_FILES.items()}
-    with os.scandir(folder) as entries:
-        has_folders = any(entry.is_dir() for entry in entries)
-    if has_folders:
+    # Unlike scandir, this takes a link to itself for no folder, and a folder that cannot be listed for an empty one.
+    _, folders, _ = next(os.walk(folder), ("", [], []))
+    if folders:
         found = [name for name, count in missing.items() if count == 0]
     else:
         found = [name for name, count in missing.items() if count < len(STANDARD_FILES[name].files)]
