@@ -1,8 +1,8 @@
 """What to train: the frozen, torch-free configuration of one training run."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from trainer.option_model import OptionModel
@@ -152,17 +152,14 @@ class TrainConfig(OptionModel):
             raise PydanticCustomError("missing", "has to be given")
         return value
 
-    @model_validator(mode="after")
-    def _refuse_what_a_script_ignores(self) -> Self:
-        if self.recipe == SCRIPT:
-            for name, field in type(self).model_fields.items():
-                if name not in _OF_SCRIPTS and getattr(self, name) != field.default:
-                    raise PydanticCustomError(
-                        "not_of_scripts",
-                        "{name}: recipe script takes none; hand it over in options.args",
-                        {"name": name},
-                    )
-        return self
+    @field_validator("*")
+    @classmethod
+    def _refuse_what_a_script_ignores(cls, value: Any, info: ValidationInfo) -> Any:
+        name = str(info.field_name)
+        is_left_out = name in _OF_SCRIPTS or value == cls.model_fields[name].default
+        if info.data.get("recipe") == SCRIPT and not is_left_out:
+            raise PydanticCustomError("not_of_scripts", "recipe script takes none; hand it over in options.args")
+        return value
 
     @field_validator("augment")
     @classmethod

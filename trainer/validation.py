@@ -41,8 +41,8 @@ def _described(part: ErrorDetails, options: Sequence[str]) -> str:
     field, given = ".".join(map(str, part["loc"])) or "the whole", part["input"]
     said = f"{field}: {part['msg']} (got {given!r:.100})"
     match part["type"]:
-        case "not_of_scripts" if not part["loc"]:
-            return part["msg"]  # it names the field itself
+        case "not_of_scripts":  # whatever was given: it is the field that is out of place
+            return f"{field}: {part['msg']}"
         case "extra_forbidden" if options:
             return f"{field:.100} is no option; {_meant(field, options)}"
         case "missing" if options:

@@ -149,6 +149,13 @@ def test_an_option_of_other_recipes_is_named_with_the_way_out() -> None:
     assert str(raised.value) == "epochs: recipe script takes none; hand it over in options.args"
 
 
+def test_each_option_of_other_recipes_is_told_under_its_own_name() -> None:
+    train = {"recipe": "script", "options": {"module": "train"}, "epochs": 5, "augment": ["horizontal_flip"], "batch": 64}
+    with pytest.raises(ValidationError) as raised:
+        JobSpec.model_validate({"device": "cpu", "train": train})
+    assert {error["loc"] for error in raised.value.errors()} == {("train", "epochs"), ("train", "augment")}
+
+
 def test_a_programs_ranks_cannot_be_compared(tmp_path: Path) -> None:
     file = tmp_path / "train.yaml"
     file.write_text("recipe: script\noptions: {module: train}\n")
