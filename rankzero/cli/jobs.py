@@ -42,7 +42,10 @@ def submit(  # noqa: PLR0917  # Typer passes by name; each is an option of the c
     lr: Annotated[float | None, typer.Option(help="Learning rate at the start.")] = None,
     recipe: Annotated[str | None, typer.Option(help="How to build model, data, loss and metrics.")] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Any other field of `train`; repeat it.")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Any field of `train`, or of its `options` as options.NAME; repeat it."
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="A name for people.")] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label; repeat it.")] = None,
@@ -67,8 +70,8 @@ def submit(  # noqa: PLR0917  # Typer passes by name; each is an option of the c
             "priority": priority,
             "max_retries": max_retries,
         },
-        train=parse_settings(settings or [])
-        | {"model": model, "data": here(data), "epochs": epochs, "batch": batch, "lr": lr, "recipe": recipe},
+        train={"model": model, "data": here(data), "epochs": epochs, "batch": batch, "lr": lr, "recipe": recipe},
+        settings=parse_settings(settings or []),
     )
     # With --json, what is for people goes to standard error.
     console = Console(stderr=as_json)

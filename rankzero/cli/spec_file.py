@@ -27,13 +27,29 @@ def read_spec(path: Path | None) -> dict[str, Any]:
     return content
 
 
-def merged(spec: Mapping[str, Any], *, job: Mapping[str, Any], train: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `spec` with the fields of the job and of its `train` that are not None on top."""
-    found = dict(spec) | _given(job)
+def merged(
+    spec: Mapping[str, Any],
+    *,
+    job: Mapping[str, Any],
+    train: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return `spec` with the fields of the job and of its `train` that are not None on top, and then `settings`.
+
+    A setting is a field of `train`, or one within it by a dotted name (`options.mixup`), and may be None. Raises
+    UsageError for a field that is both in `train` and set.
+    """
+    found, given, settings = dict(spec) | _given(job), _given(train), settings or {}
     own = found.get("train", {})
     if not isinstance(own, Mapping):
         raise UsageError(f"train: a mapping is wanted, not {type(own).__name__}")
-    return found | {"train": dict(own) | _given(train)}
+    for name in settings:
+        if name in given:
+            raise UsageError(f"{name} is given twice: by --{name} and by --set {name}=…")
+    trained = dict(own) | given
+    for name, value in settings.items():
+        trained = _placed(trained, name, value)
+    return found | {"train": trained}
 
 
 def here(data: str | None) -> str | None:
@@ -50,9 +66,15 @@ def parse_labels(labels: Sequence[str]) -> dict[str, str] | None:
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Return `field=value` words as fields of `train`, each value read as YAML. Raises UsageError."""
-    found = {}
+    """Return `field=value` words as settings by the name as it is written, each value read as YAML.
+
+    Raises UsageError.
+    """
+    found: dict[str, Any] = {}
     for key, text in map(_pair, settings):
+        if not all(key.split(".")):
+            raise UsageError(f"--set {key}={text}: a part of {key!r} has no name")
+        found.pop(key, None)  # the last one of a name counts, at the place where it stands
         try:
             found[key] = yaml.safe_load(text)
         except yaml.YAMLError as error:
@@ -65,6 +87,18 @@ def _pair(word: str) -> tuple[str, str]:
     if not equals or not key:
         raise UsageError(f"{word!r}: write it as key=value")
     return key, value
+
+
+def _placed(fields: Mapping[str, Any], name: str, value: Any, *, within: str = "") -> dict[str, Any]:
+    """Return `fields` with a value at its dotted name; `within` is the name of `fields` itself, for an error."""
+    own, _, rest = name.partition(".")
+    if not rest:
+        return dict(fields) | {own: value}
+    path = f"{within}{own}"
+    inner = fields.get(own)
+    if inner is not None and not isinstance(inner, Mapping):
+        raise UsageError(f"--set {within}{name}=…: {path} is {inner!r:.100}, which has no fields")
+    return dict(fields) | {own: _placed(inner or {}, rest, value, within=f"{path}.")}
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,43 @@ def test_settings_are_read_as_yaml() -> None:
     }
 
 
+@pytest.mark.parametrize("field", ["model", "data", "epochs", "batch", "lr", "recipe"])
+def test_a_field_is_set_by_its_flag_or_by_name_and_not_by_both(field: str) -> None:
+    flags = dict.fromkeys(["model", "data", "epochs", "batch", "lr", "recipe"])
+    settings = {field: 3}
+    assert merged({}, job={}, train=flags, settings=settings) == {"train": settings}
+    with pytest.raises(UsageError, match=f"--{field} and by --set {field}="):
+        merged({}, job={}, train=flags | {field: 4}, settings=settings)
+
+
+def test_a_setting_of_null_is_set() -> None:
+    spec = {"train": {"nbs": 64}}
+    assert merged(spec, job={}, train={}, settings=parse_settings(["nbs=null"])) == {"train": {"nbs": None}}
+
+
+@pytest.mark.parametrize(
+    ("words", "train"),
+    [
+        (["options.mixup=0.2"], {"options": {"kept": 1, "mixup": 0.2}}),
+        (["options.synthetic.classes=3"], {"options": {"kept": 1, "synthetic": {"classes": 3}}}),
+        (["options={new: 1}", "options.mixup=0.2"], {"options": {"new": 1, "mixup": 0.2}}),
+        (["options={old: 1}", "options.mixup=0.2", "options={new: 1}"], {"options": {"new": 1}}),
+        (["options=null", "options.mixup=0.2"], {"options": {"mixup": 0.2}}),
+    ],
+)
+def test_a_dotted_name_sets_a_field_within_a_field_and_leaves_the_rest(words: list[str], train: object) -> None:
+    spec = {"train": {"options": {"kept": 1}}}
+    assert merged(spec, job={}, train={}, settings=parse_settings(words)) == {"train": train}
+    assert spec == {"train": {"options": {"kept": 1}}}
+
+
+def test_a_dotted_name_within_what_has_no_fields_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"--set options\.a\.b=…: options\.a is 3"):
+        merged({}, job={}, train={}, settings=parse_settings(["options.a=3", "options.a.b=1"]))
+    with pytest.raises(UsageError, match=r"'options\.' has no name"):
+        parse_settings(["options.=1"])
+
+
 def test_labels_stay_text() -> None:
     assert parse_labels(["a=1", "b=x=y", "команда=🚀"]) == {"a": "1", "b": "x=y", "команда": "🚀"}
     assert parse_labels([]) is None
