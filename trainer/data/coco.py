@@ -1,14 +1,17 @@
 """COCO's layout: `annotations/instances_{train,val}*.json` beside folders of images (cocodataset.org, Data format)."""
 
 import json
+import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey
+from trainer.data.data_files import naming, read_bytes
+from trainer.data.run_lengths import check_run_lengths
+from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey, declared_size
 from trainer.errors import DataError
 
 
@@ -45,10 +48,9 @@ def _instances(root: Path, split: str) -> Path:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise DataError(f"data: {path} is no JSON: {error}") from error
+    data = read_bytes(path)
+    with naming(path, " is no JSON"):
+        content = json.loads(data)
     missing = [name for name in ("images", "annotations", "categories") if not isinstance(_get(content, name), list)]
     if missing:
         raise DataError(f"data: {path} has no list of {missing[0]!r}, as COCO's instances have")
@@ -60,13 +62,17 @@ def _get(content: Any, name: str) -> Any:
 
 
 def _categories(content: Mapping[str, Any], path: Path) -> dict[int, str]:
-    try:
-        categories = {int(each["id"]): str(each["name"]) for each in content["categories"]}
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"data: {path}: a category without id and name ({error!r})") from error
+    with naming(path, ": a category without id and name"):
+        categories = [(int(each["id"]), str(each["name"])) for each in content["categories"]]
     if not categories:
         raise DataError(f"data: {path} has no categories")
-    return categories
+    if twice := _twice(key for key, _ in categories):
+        raise DataError(f"data: {path}: category {twice[0]} is listed twice")
+    return dict(categories)
+
+
+def _twice(keys: Iterable[Any]) -> list[Any]:
+    return [key for key, count in Counter(keys).items() if count > 1]
 
 
 class _Reader:
@@ -87,12 +93,11 @@ class _Reader:
         self._refuse_other_categories(content)
         of_image: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for annotation in content["annotations"]:
-            try:
+            with naming(self._path, f": annotation {_get(annotation, 'id')} has no image_id"):
                 of_image[annotation["image_id"]].append(annotation)
-            except (KeyError, TypeError) as error:
-                raise DataError(f"data: {self._path}: annotation {_get(annotation, 'id')} has no image_id") from error
-        seen = Counter(_get(image, "id") for image in content["images"])
-        if twice := [key for key, count in seen.items() if count > 1]:
+        with naming(self._path, ": an id of an image has to be a number or a text"):
+            twice = _twice(_get(image, "id") for image in content["images"])
+        if twice:
             raise DataError(f"data: {self._path}: image {twice[0]} is listed twice")
         scenes = [self._scene(image, of_image.pop(_get(image, "id"), [])) for image in content["images"]]
         if of_image:
@@ -111,13 +116,9 @@ class _Reader:
                 )
 
     def _scene(self, image: Any, annotations: list[dict[str, Any]]) -> Scene:
-        try:
-            size = int(image["height"]), int(image["width"])
+        with naming(self._path, f": image {_get(image, 'id')} needs file_name, width and height"):
+            size = declared_size(image["width"], image["height"])
             path = self._image_path(str(image["file_name"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"data: {self._path}: image {_get(image, 'id')} needs file_name, width and height ({error!r})"
-            ) from error
         objects = ObjectList(self._report, size)
         for annotation in annotations:
             self._add(annotation, objects)
@@ -133,22 +134,37 @@ class _Reader:
 
     def _add(self, annotation: dict[str, Any], objects: ObjectList) -> None:
         where = f"{self._path}, annotation {annotation.get('id')}"
-        label = self._labels.get(annotation.get("category_id", -1))
+        with naming(where, ": category_id has to be the id of a category"):
+            label = self._labels.get(annotation.get("category_id", -1))
         if label is None:
             raise DataError(f"data: {where}: there is no category {annotation.get('category_id')}")
-        try:
+        with naming(where, ": bbox has to be [x, y, width, height]"):
             left, top, width, height = map(float, annotation["bbox"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"data: {where}: bbox has to be [x, y, width, height]") from error
-        area = annotation.get("area")
         objects.add(
             (left, top, left + width, top + height),
             label,
             where=where,
-            is_crowd=bool(annotation.get("iscrowd", 0)),
-            area=float(area) if area is not None else None,
+            is_crowd=_is_crowd(annotation, where),
+            area=_area(annotation, where),
             shape=_shape(annotation.get("segmentation"), objects.size, where) if self._needs == "masks" else None,
         )
+
+
+def _is_crowd(annotation: Mapping[str, Any], where: str) -> bool:
+    given = annotation.get("iscrowd") or 0
+    if given not in (0, 1):  # "0" would be true
+        raise DataError(f"data: {where}: iscrowd has to be 0 or 1")
+    return bool(given)
+
+
+def _area(annotation: Mapping[str, Any], where: str) -> float | None:
+    if (given := annotation.get("area")) is None:
+        return None
+    with naming(where, ": area has to be a number of pixels"):
+        area = float(given)
+        if not 0 <= area < math.inf:
+            raise ValueError(f"{area}")
+        return area
 
 
 def _shape(segmentation: Any, size: tuple[int, int], where: str) -> Shape:
@@ -157,11 +173,11 @@ def _shape(segmentation: Any, size: tuple[int, int], where: str) -> Shape:
             raise DataError(
                 f"data: {where}: run lengths of size {segmentation.get('size')} in an image of {list(size)}"
             )
+        with naming(where, ": broken run lengths"):
+            check_run_lengths(segmentation["counts"], size)
         return Shape(run_lengths=segmentation)
-    try:
+    with naming(where, ": segmentation has to be polygons or run lengths"), np.errstate(over="ignore"):
         polygons = tuple(np.array(part, dtype=np.float32).reshape(-1, 2) for part in segmentation)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"data: {where}: segmentation has to be polygons or run lengths") from error
     if not polygons:
         raise DataError(f"data: {where}: it has no segmentation")
     return Shape(polygons=polygons)

@@ -1,7 +1,6 @@
 """One image file as pixels: whatever Pillow can read becomes [3, H, W] uint8, upright and in RGB."""
 
 import os
-import stat
 import struct
 import zlib
 from pathlib import Path
@@ -12,6 +11,7 @@ import torch
 from PIL import Image
 from PIL.TiffImagePlugin import TiffImageFile
 
+from trainer.data.data_files import open_file
 from trainer.errors import DataError
 
 EXTENSIONS = frozenset(
@@ -60,7 +60,7 @@ def read_image(path: Path, *, size: int) -> torch.Tensor:
     frames the first is taken. Raises DataError naming the file.
     """
     try:
-        with _opened(path) as file, Image.open(file) as image:
+        with open_file(path) as file, Image.open(file) as image:
             pixels = _pixels(image, size)
     except BROKEN as error:
         raise unreadable(path, error) from error
@@ -70,7 +70,7 @@ def read_image(path: Path, *, size: int) -> torch.Tensor:
 def image_size(path: Path) -> tuple[int, int]:
     """Return the (width, height) in pixels, upright, from the file's head alone. Raises DataError naming the file."""
     try:
-        with _opened(path) as file, Image.open(file) as image:
+        with open_file(path) as file, Image.open(file) as image:
             turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
             return (image.height, image.width) if turned else image.size
     except BROKEN as error:
@@ -83,7 +83,7 @@ def check_ends(path: Path) -> None:
     A JPEG, PNG or GIF file is known to be whole by its last bytes; any other is decoded.
     """
     try:
-        with _opened(path) as file, Image.open(file) as image:
+        with open_file(path) as file, Image.open(file) as image:
             if not _has_end(file, _ENDS.get(image.format or "")):
                 image.load()
     except BROKEN as error:
@@ -104,15 +104,6 @@ def unreadable(path: Path, error: Exception) -> DataError:
     """Say of a file that it cannot be read, and why."""
     shown = os.fsencode(path).decode(errors="backslashreplace")  # no JSON takes a name that is not UTF-8
     return DataError(f"{shown}: not a readable image ({type(error).__name__}: {error})")
-
-
-def _opened(path: Path) -> BinaryIO:
-    """Open a file that is one: to open a pipe would wait for a writer, and a device may never end."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError("not a regular file")
-    return file
 
 
 def _pixels(image: Image.Image, size: int) -> np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]:

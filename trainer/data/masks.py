@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from trainer.data.data_files import open_file
 from trainer.data.images import BROKEN, unreadable
 from trainer.data.scenes import VOID, Scene, Shape
 from trainer.errors import DataError
@@ -28,7 +29,7 @@ def draw_mask(scene: Scene, *, size: int) -> torch.Tensor:
 def read_mask(path: Path) -> NDArray[np.uint8]:
     """Return the values of a palette or grey image's pixels, [H, W]. Raises DataError naming the file."""
     try:
-        with Image.open(path) as image:
+        with open_file(path) as file, Image.open(file) as image:
             if image.mode in ("P", "L"):
                 return np.array(image, dtype=np.uint8)
             mode = image.mode

@@ -109,11 +109,14 @@ class ObjectList:
     ) -> None:
         """Take an object in: its box clipped to the image, and left out where nothing of it is left.
 
-        `area` is the object's own, where it is known better than from its box. Raises DataError for a box that is no
-        numbers, naming `where`.
+        `area` is the object's own, where it is known better than from its box. Raises DataError for a box or an outline
+        that is no numbers, naming `where`.
         """
         if not np.isfinite(box).all():
             raise DataError(f"data: {where}: the box {box} is not made of numbers")
+        for polygon in () if shape is None else shape.polygons:
+            if not (np.abs(polygon) <= _FARTHEST).all():  # said so that NaN is refused as well
+                raise DataError(f"data: {where}: its outline has points that are no numbers or nowhere near the image")
         height, width = self.size
         left, right = (min(max(x, 0.0), float(width)) for x in (box[0], box[2]))
         top, bottom = (min(max(y, 0.0), float(height)) for y in (box[1], box[3]))
@@ -144,6 +147,18 @@ class ObjectList:
         )
 
 
+def declared_size(width: Any, height: Any) -> tuple[int, int]:
+    """Return an image's height and width as annotations declare them. Raises ValueError for what is no size."""
+    sides = float(height), float(width)
+    if not all(1 <= side <= _LONGEST and side.is_integer() for side in sides):
+        raise ValueError(f"an image of {width} by {height} pixels")
+    return int(sides[0]), int(sides[1])
+
+
+_LONGEST = 2**31 - 1
+"""Pixels of a side: more, and no format of images could hold it."""
+_FARTHEST = 1e6
+"""Pixels from the corner that an outline's points may have: pycocotools allocates memory for each pixel on the way."""
 _ROUNDED = 1.0
 """Pixels by which tools put a box beyond the image without meaning it, by rounding or by counting from 0."""
 
@@ -197,13 +212,3 @@ def open_scenes(root: Path, *, needs: Needs, survey: Survey = one_by_one) -> Sce
         if not any(len(scene.labels) or scene.mask is not None for scene in members):
             raise DataError(f"data: no image of the {name} set of {root} has an object")
     return scenes
-
-
-def read_text(path: Path) -> str:
-    """Return a text file's content, which tools for Windows begin with a mark. Raises DataError naming the file."""
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise DataError(f"data: {path} is missing") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"data: {path} is no text that can be read: {error}") from error

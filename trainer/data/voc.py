@@ -6,9 +6,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from trainer.data.data_files import naming, read_bytes, read_text
 from trainer.data.images import EXTENSIONS
 from trainer.data.masks import read_mask
-from trainer.data.scenes import VOID, BoxReport, Needs, ObjectList, Scene, Scenes, Survey, read_text
+from trainer.data.scenes import VOID, BoxReport, Needs, ObjectList, Scene, Scenes, Survey, declared_size
 from trainer.errors import DataError
 
 _SETS = {"boxes": "Main", "masks": "Segmentation"}
@@ -31,13 +32,12 @@ def read(root: Path, *, needs: Needs, survey: Survey) -> Scenes:
     """
     lists = root / "ImageSets" / _SETS[needs]
     ids = {split: _ids(lists / f"{split}.txt") for split in ("train", "val")}
-    images = {path.stem: path for path in sorted((root / "JPEGImages").iterdir()) if path.suffix.lower() in EXTENSIONS}
+    with naming(folder := root / "JPEGImages"):
+        images = {path.stem: path for path in sorted(folder.iterdir()) if path.suffix.lower() in EXTENSIONS}
     for split, members in ids.items():
         for each in members:
             if each not in images:
-                raise DataError(
-                    f"data: {root / 'JPEGImages'} has no image {each!r}, which {split}.txt of {lists} lists"
-                )
+                raise DataError(f"data: {folder} has no image {each!r}, which {split}.txt of {lists} lists")
     return _read_boxes(root, ids, images) if needs == "boxes" else _read_masks(root, ids, images, survey)
 
 
@@ -65,17 +65,14 @@ class _Annotation:
 
     def __init__(self, path: Path, image: Path) -> None:
         self.path, self.image = path, image
-        try:
-            tree = ElementTree.parse(path).getroot()  # noqa: S314  (the user's own file; expat bounds entity expansion)
-        except FileNotFoundError as error:
-            raise DataError(f"data: {path} is missing; an image without objects has a file without them") from error
-        except ElementTree.ParseError as error:
-            raise DataError(f"data: {path} is no XML: {error}") from error
-        try:
-            self.size = int(float(_text(tree, "size/height"))), int(float(_text(tree, "size/width")))
+        content = read_bytes(path, missing="an image without objects has a file without them")
+        with naming(path, " is no XML"):
+            tree = ElementTree.fromstring(content)  # noqa: S314  (the user's own file; expat bounds entity expansion)
+        with naming(path):
+            self.size = declared_size(_text(tree, "size/width"), _text(tree, "size/height"))
             self.objects: _Objects = [
                 (
-                    _text(each, "name").strip(),
+                    _text(each, "name"),
                     (
                         float(_text(each, "bndbox/xmin")) - 1,
                         float(_text(each, "bndbox/ymin")) - 1,
@@ -85,10 +82,6 @@ class _Annotation:
                 )
                 for each in tree.iter("object")
             ]
-        except ValueError as error:
-            raise DataError(f"data: {path}: {error}") from error
-        if min(self.size) < 1:
-            raise DataError(f"data: {path}: size says {self.size[1]} by {self.size[0]} pixels")
 
     def scene(self, root: Path, labels: dict[str, int], report: BoxReport) -> Scene:
         found = ObjectList(report, self.size)
@@ -100,8 +93,8 @@ class _Annotation:
 
 
 def _text(element: ElementTree.Element, path: str) -> str:
-    text = element.findtext(path)
-    if text is None:
+    text = (element.findtext(path) or "").strip()
+    if not text:
         raise ValueError(f"a {element.tag} without {path}")
     return text
 

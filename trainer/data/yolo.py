@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from trainer.data.data_files import naming, read_text
 from trainer.data.images import EXTENSIONS, image_size
-from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey, read_text
+from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey
 from trainer.errors import DataError
 
 _FILES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
@@ -25,11 +26,12 @@ def read(root: Path, *, needs: Needs, survey: Survey) -> Scenes:
     Raises DataError naming the file, and the line of what in it cannot be taken as it is.
     """
     path = next(root / name for name in _FILES if (root / name).is_file())
-    content = _content(path)
-    names = _names(content, path)
+    with naming(path):
+        content = _content(path)
+        names = _names(content, path)
+        images = {split: _images(root, content, split, path) for split in ("train", "val")}
     report = BoxReport()
     reader = _Reader(root, names, report, needs)
-    images = {split: _images(root, content, split, path) for split in ("train", "val")}
     sizes = iter(survey([image for members in images.values() for image in members], _size))
     sets = {split: tuple(reader.scene(image, next(sizes)) for image in members) for split, members in images.items()}
     return Scenes(names, sets["train"], sets["val"], report.warnings())
@@ -47,7 +49,7 @@ def _content(path: Path) -> Mapping[str, Any]:
 
 def _names(content: Mapping[str, Any], path: Path) -> tuple[str, ...]:
     names = content.get("names")
-    if isinstance(names, dict) and sorted(names) == list(range(len(names))):
+    if isinstance(names, dict) and set(names) == set(range(len(names))):
         names = [names[index] for index in range(len(names))]
     if not isinstance(names, list) or not names:
         raise DataError(f"data: {path}: names has to be a list of the classes, or to number them from 0")
