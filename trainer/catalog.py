@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from trainer.config import SCRIPT, TrainConfig
 from trainer.data.known import KNOWN_DATA
+from trainer.error_report import safe_text
 from trainer.errors import ConfigError
 from trainer.script.options import ScriptOptions
 
@@ -79,12 +80,16 @@ def _recipe(name: str) -> CatalogRecipe:
 
     recipe = recipe_type(name)
     try:
-        return CatalogRecipe(
+        described = CatalogRecipe(
             name=name,
             description=recipe.description,
             models=tuple(recipe.models()),
             options_schema=recipe.options_model.model_json_schema(),
         )
-    except Exception as error:
-        why = f"{type(error).__name__}: {error}"
+        described.model_dump_json()  # what no JSON can hold shall cost this recipe alone its place
+        return described
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a package does
+        why = f"{type(error).__name__}: {safe_text(error)}"
         raise ConfigError(f"recipe: {name!r} of {recipe.__module__} cannot say what it knows ({why})") from error

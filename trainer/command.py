@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from trainer.advise_command import run_advise
+from trainer.answer import Answer
 from trainer.config import SCRIPT
 from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import ErrorReport
@@ -57,7 +58,8 @@ def _run(options: argparse.Namespace) -> int:
         _refuse_unused(options, target)
         from trainer.catalog import build_catalog  # imports torchvision
 
-        _print(build_catalog(tell=say).model_dump_json(indent=2))
+        answer = Answer()
+        answer.give(build_catalog(tell=say).model_dump_json(indent=2))
         return 0
     if target == "evaluate":
         _refuse_unused(options, target, "checkpoint", "device")
@@ -118,15 +120,10 @@ def _evaluate(options: argparse.Namespace) -> int:
         raise ConfigError(f"evaluate: it takes a checkpoint file, and {path} is a folder{best_of(path)}")
     from trainer.reload import evaluate_checkpoint  # imports torch
 
+    answer = Answer()
     metrics = evaluate_checkpoint(path, device=options.device or "cpu")
-    _print(json.dumps(finite_values(metrics)[0]))
+    answer.give(json.dumps(finite_values(metrics)[0]))
     return 0
-
-
-def _print(text: str) -> None:
-    """Print what was asked for. Raises OSError: unlike what is said beside it, it must not get lost."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def _tell(outcome: Outcome, run_dir: RunDir) -> int:

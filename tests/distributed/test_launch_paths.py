@@ -141,8 +141,9 @@ def test_the_catalog_names_recipes_models_data_and_options(tmp_path: Path) -> No
     printed = start(sys.executable, "-m", "trainer", "catalog", folder=tmp_path)
     assert printed.returncode == 0, printed.stderr
     catalog = Catalog.model_validate_json(printed.stdout)
+    assert [recipe.name for recipe in catalog.recipes] == ["classification", "segmentation", "detection", "script"]
     assert "resnet18" in catalog.recipes[0].models
-    assert [data.name for data in catalog.data] == ["digits"]
+    assert {"digits", "synthetic", "cifar10"} <= {data.name for data in catalog.data}
     assert json.loads(printed.stdout)["train_schema"]["properties"]["batch"]["description"]
 
 

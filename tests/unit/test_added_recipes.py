@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from trainer.catalog import build_catalog
+from trainer.catalog import Catalog, build_catalog
 from trainer.errors import ConfigError
 from trainer.recipes.registry import recipe_names, recipe_type
+from worker.host import read_catalog
 
 GOOD = """
 from trainer.recipes.recipe import RecipeOptions
@@ -72,6 +73,7 @@ def test_a_recipe_of_a_package_is_known_by_its_name_and_its_options_are_publishe
     [
         ("import no_such_library", r"cannot be imported .*ModuleNotFoundError: No module named 'no_such_library'"),
         ("raise SystemExit('not here')", r"cannot be imported .*SystemExit: not here"),
+        ("raise GeneratorExit('not here')", r"cannot be imported .*GeneratorExit: not here"),
         ("", r"cannot be imported .*AttributeError"),
         ("Good = 3", "is no class but of type int"),
         (GOOD.replace("def measure", "def mesure"), "has no method measure$"),
@@ -100,16 +102,32 @@ def test_the_catalog_leaves_out_what_cannot_be_used_and_names_it(install: Instal
     install("broken", "noise = MODULE:Good", "import no_such_library")
     mute = GOOD.replace('"sound"', '"mute"').replace('["tiny"]', "1 / 0")
     install("silent", "mute = MODULE:Good", mute)
+    garbled = GOOD.replace('"sound"', '"garbled"').replace('["tiny"]', r'["\udcff"]')
+    install("unclear", "garbled = MODULE:Good", garbled)
     told: list[str] = []
 
     names = [recipe.name for recipe in build_catalog(tell=told.append).recipes]
 
     assert "sound" in names
-    assert not {"noise", "mute"} & set(names)
+    assert not {"noise", "mute", "garbled"} & set(names)
     assert [sentence.split(" (")[0] for sentence in told] == [
+        "recipe: 'garbled' of unclear_module cannot say what it knows",
         "recipe: 'mute' of silent_module cannot say what it knows",
         "recipe: 'noise' of broken cannot be imported from broken_module:Good",
     ]
+
+
+def test_what_a_package_prints_is_no_part_of_the_catalog(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise = "import atexit, os\nprint('imported')\nos.write(1, b'raw')\natexit.register(print, 'ended')\n"
+    install("sounds", "sound = MODULE:Good", noise + GOOD)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    catalog = read_catalog()
+
+    assert catalog is not None
+    assert "sound" in [recipe.name for recipe in Catalog.model_validate(catalog).recipes]
 
 
 def test_a_package_cannot_take_a_name_of_our_own(install: Install) -> None:

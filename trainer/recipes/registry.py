@@ -4,6 +4,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from trainer.config import SCRIPT, TrainConfig
+from trainer.error_report import safe_text
 from trainer.errors import ConfigError
 from trainer.names import nearest
 from trainer.recipes.conformance import complaints
@@ -68,10 +69,13 @@ def _loaded(entry: EntryPoint) -> type[Recipe]:
     what = f"recipe: {entry.name!r} of {_package(entry)}"
     try:
         offered = entry.load()
-    except (Exception, SystemExit) as error:  # a module that exits would take the catalog of all others with it
-        why = f"{type(error).__name__}: {error}"
+        found = complaints(offered, name=entry.name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module that exits, say, would take the catalog of all others with it
+        why = f"{type(error).__name__}: {safe_text(error)}"
         raise ConfigError(f"{what} cannot be imported from {entry.value} ({why})") from error
-    if found := complaints(offered, name=entry.name):
+    if found:
         raise ConfigError(f"{what} is no recipe: {entry.value} {'; '.join(found)}")
     recipe: type[Recipe] = offered
     return recipe
