@@ -34,7 +34,7 @@ def fields_of(answer: Any) -> dict[str, str]:
     [
         ({"train": TRAIN, "devise": "0"}, "devise", "no such field"),
         ({"train": TRAIN | {"epoch": 3}}, "train.epoch", "no such field"),
-        ({"train": {"data": "digits"}}, "train.model", "required"),
+        ({"train": {"data": "digits"}}, "train.model", "has to be given"),
         ({"device": "0,0", "train": TRAIN}, "device", "'0' is listed twice"),
         ({"device": "cuda:", "train": TRAIN}, "device", "'cuda:'"),
         ({"device": "0-3", "train": TRAIN}, "device", "'0-3'"),
