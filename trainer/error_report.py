@@ -57,11 +57,15 @@ class ErrorReport(BaseModel):
 
     @classmethod
     def of(cls, error: BaseException, *, cause: Cause, rank: int | None, traceback: str | None) -> Self:
-        """Describe an exception."""
-        kind = type(error)
+        """Describe an exception: by its text, behind the name of its class where it is not one of our own.
+
+        Those name the field or the file themselves, and `cause` what kind of error it is.
+        """
+        kind, text = type(error), safe_text(error).strip()
+        said = text if text and isinstance(error, TrainingError) else f"{kind.__name__}: {text}"
         return cls(
             cause=cause,
-            message=f"{kind.__name__}: {safe_text(error)}".strip().splitlines()[0][:2000],
+            message=said.strip().splitlines()[0][:2000],
             time=datetime.now(UTC),
             rank=rank,
             exception=f"{kind.__module__}.{kind.__qualname__}",

@@ -31,6 +31,11 @@ class Cause(StrEnum):
     """The run was asked to end early (SIGINT or SIGTERM) and did."""
 
 
+def with_cause(cause: Cause, text: str) -> str:
+    """Return what to tell of an error: its text, behind its cause where it does not begin with a field of that name."""
+    return text if text.startswith(f"{cause}: ") else f"{cause}: {text}"
+
+
 def os_error_cause(error: OSError) -> Cause:
     """Return the cause that an error of the operating system stands for."""
     return _OS_CAUSES.get(error.errno or 0, Cause.EXCEPTION)

@@ -23,6 +23,7 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORE
 _LOADER_KILLED = re.compile(r"DataLoader worker \(pid.*\) (is killed by signal|exited unexpectedly)")
 _SHARED_MEMORY = re.compile(r"insufficient shared memory|out of shared memory", re.IGNORECASE)
 _LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
+_OUR_ERROR = re.compile(r"^trainer\.errors\.\w+: ")
 
 _LOADER_FILE = "torch/utils/data/dataloader.py"
 
@@ -47,7 +48,7 @@ def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = 
         report = report.model_copy(update={"message": f"batch: too small for BatchNorm ({report.message}); {ways}"})
     if _LOADER.match(text := safe_text(error)):
         # A loader process's exception arrives with its traceback for a message; what it said itself is the last line.
-        report = report.model_copy(update={"message": text.strip().splitlines()[-1].removeprefix("trainer.errors.")})
+        report = report.model_copy(update={"message": _OUR_ERROR.sub("", text.strip().splitlines()[-1])})
     return report
 
 

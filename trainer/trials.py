@@ -13,7 +13,7 @@ from pathlib import Path
 from trainer.config import TrainConfig
 from trainer.environment import is_rank
 from trainer.error_report import ErrorReport
-from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError
+from trainer.errors import Cause, ConfigError, RunFailedError, RunInterruptedError, with_cause
 from trainer.interrupting import interruptible
 from trainer.journal import Completed
 from trainer.outcome import Outcome, exit_status
@@ -34,7 +34,7 @@ def status_of(command: Callable[[], int]) -> int:
         with interruptible():
             return command()
     except (RunFailedError, RunInterruptedError) as error:
-        say(f"{error.cause}: {error}")
+        say(with_cause(error.cause, str(error)))
         return exit_status(error.cause)
 
 

@@ -193,7 +193,7 @@ def test_under_torchrun_a_script_trains_as_its_ranks_and_keeps_its_process(tmp_p
     assert [(one["same"], one["sum"]) for one in told] == [(True, 2.0)] * 2
     assert "epoch 3/3" in trained.stderr
     assert told[0]["error"] == told[1]["error"]
-    assert told[0]["error"].startswith(f"data: DataError: {unreadable}")
+    assert told[0]["error"].startswith(f"data: {unreadable}")
     assert told[1]["raised"] == "DataError"
     error = ErrorReport.read(tmp_path / "broken-run" / "error.json")
     assert error is not None

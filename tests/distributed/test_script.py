@@ -167,10 +167,10 @@ def test_a_rank_that_ends_otherwise_is_told_of(end: str, status: int | None, mes
     [
         (
             {"script": "/missing/train.py"},
-            "ConfigError: options.script: there is no file /missing/train.py on this host",
+            "options.script: there is no file /missing/train.py on this host",
         ),
-        ({"script": None, "module": "missing"}, "ConfigError: options.module: there is no module missing to be found"),
-        ({"cwd": "/missing"}, "ConfigError: options.cwd: /missing cannot be entered"),
+        ({"script": None, "module": "missing"}, "options.module: there is no module missing to be found"),
+        ({"cwd": "/missing"}, "options.cwd: /missing cannot be entered"),
     ],
 )
 def test_what_is_not_on_the_host_that_trains_is_the_configurations_fault(

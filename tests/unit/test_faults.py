@@ -2,11 +2,12 @@
 
 import errno
 import os
+from typing import Any, NoReturn
 
 import pytest
 import torch
 
-from trainer.errors import Cause, CheckpointError, ConfigError, DataError, NonFiniteLossError
+from trainer.errors import Cause, CheckpointError, ConfigError, DataError, NonFiniteLossError, with_cause
 from trainer.faults import cause_of, report_of
 
 
@@ -68,6 +69,31 @@ def test_a_report_has_one_line_for_people_and_the_whole_traceback() -> None:
     assert (report.rank, report.message, report.exception) == (3, "ValueError: first line", "builtins.ValueError")
     assert report.traceback is not None
     assert "test_faults.py" in report.traceback
+
+
+class _Unreadable(torch.utils.data.Dataset[Any]):
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> NoReturn:
+        raise DataError(f"{index}.jpg: not a readable image")
+
+
+def test_an_error_of_our_own_is_told_without_the_name_of_its_class() -> None:
+    said = "data: there is no folder"
+    assert report_of(DataError(said), rank=0).message == said
+    assert report_of(DataError(), rank=0).message == "DataError:"
+
+
+def test_a_cause_is_told_once() -> None:
+    assert with_cause(Cause.DATA, "data: there is no folder") == "data: there is no folder"
+    assert with_cause(Cause.DATA, "0.jpg: not a readable image") == "data: 0.jpg: not a readable image"
+
+
+def test_an_error_of_our_own_in_a_loader_process_is_told_without_the_name_of_its_class() -> None:
+    with pytest.raises(DataError) as raised:
+        next(iter(torch.utils.data.DataLoader(_Unreadable(), num_workers=1)))
+    assert report_of(raised.value, rank=0).message == "0.jpg: not a readable image"
 
 
 class _BrokenReads(torch.utils.data.Dataset[int]):
