@@ -30,7 +30,7 @@ from trainer.optimization import build_optimizer
 from trainer.precision import refuse_unsupported
 from trainer.process_group import ProcessGroup
 from trainer.profiling import why_unprofiled
-from trainer.recipes.recipe import Recipe, TaskData, wants_sync_bn
+from trainer.recipes.recipe import Recipe, TaskData, open_data, wants_sync_bn
 from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
 from trainer.sampling import GlobalBatchSampler, ShardSampler
@@ -84,7 +84,7 @@ def assemble(
     refuse_endless_warmup(config)
     refuse_unsupported(config, group.device)
     refuse_uncompilable(config, devices=split_among)
-    data = recipe.build_data(group)
+    data = open_data(recipe, group)
     model = _model(call, recipe, config, data)
     of_weights = () if is_continued else begin_with(model, config, group)
     freeze(model, config.freeze)

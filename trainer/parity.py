@@ -19,7 +19,7 @@ from trainer.journal import Metrics, Started, read_records
 from trainer.local_run import run_in
 from trainer.outcome import Outcome
 from trainer.process_group import ProcessGroup
-from trainer.recipes.recipe import Recipe
+from trainer.recipes.recipe import Recipe, open_data
 from trainer.recipes.registry import build_recipe
 from trainer.run_dir import RunConfig, RunDir
 from trainer.seeds import seed_weights
@@ -161,7 +161,7 @@ def _model(config: TrainConfig) -> tuple[Recipe, nn.Module]:
     """Build the model that each rank would, from the same seed or weights."""
     recipe = build_recipe(config)
     group = ProcessGroup.alone(torch.device("cpu"))
-    data = recipe.build_data(group)
+    data = open_data(recipe, group)
     with torch.random.fork_rng(devices=[]):
         seed_weights(config.seed)
         model = recipe.build_model(data)

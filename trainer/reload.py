@@ -15,7 +15,7 @@ from trainer.errors import CheckpointError
 from trainer.evaluation import evaluate
 from trainer.precision import autocast
 from trainer.process_group import ProcessGroup, local_device
-from trainer.recipes.recipe import Recipe, TaskData
+from trainer.recipes.recipe import Recipe, TaskData, open_data
 from trainer.recipes.registry import build_recipe
 from trainer.sampling import ShardSampler
 
@@ -31,7 +31,7 @@ def evaluate_checkpoint(path: Path, *, device: str = "cpu") -> dict[str, float]:
     torch_device = local_device(device, simulated=False)
     group = ProcessGroup.alone(torch_device)
     recipe = build_recipe(config)
-    data = recipe.build_data(group)
+    data = open_data(recipe, group)
     model = _rebuilt(path, checkpoint, recipe=recipe, config=config, data=data).to(torch_device)
     found = evaluate(
         model,
@@ -65,7 +65,7 @@ def load_model(path: Path) -> nn.Module:
     checkpoint = load_checkpoint(path, verify_digest=True)
     config = _config_of(path, checkpoint)
     recipe = build_recipe(config)
-    data = recipe.build_data(ProcessGroup.alone(torch.device("cpu")))
+    data = open_data(recipe, ProcessGroup.alone(torch.device("cpu")))
     return _rebuilt(path, checkpoint, recipe=recipe, config=config, data=data).eval()
 
 

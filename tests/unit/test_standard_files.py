@@ -192,9 +192,10 @@ def test_a_batch_that_asks_for_a_function_is_refused_and_runs_nothing(tmp_path: 
         pickle.dumps({"labels": [1], "data": noise(1, 3072).astype(np.float32)}, protocol=2),
         pickle.dumps({"labels": [1], "data": np.array([None] * 3072, dtype=object)}, protocol=2),
         pickle.dumps({"labels": "1", "data": noise(1, 3072)}, protocol=2),
+        pickle.dumps({"labels": [10**30], "data": noise(1, 3072)}, protocol=2),
         pickle.dumps([1, 2, 3], protocol=2),
     ],
-    ids=["empty", "text", "cut", "too few", "float", "objects", "labels", "list"],
+    ids=["empty", "text", "cut", "too few", "float", "objects", "labels", "huge label", "list"],
 )
 def test_what_is_no_batch_is_an_error_that_names_the_file(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "data_batch_1").write_bytes(content)
@@ -208,11 +209,19 @@ def test_class_names_that_are_not_there_are_an_error_that_names_the_file(tmp_pat
         read_names(tmp_path / "batches.meta", "label_names")
 
 
+def test_cifar_with_one_class_is_refused_as_a_folder_with_one_is(data_root: Path) -> None:
+    write_cifar10(data_root / "one")
+    (data_root / "one" / "batches.meta").write_bytes(pickle.dumps({"label_names": ["cat"]}, protocol=2))
+    with pytest.raises(DataError, match="one names only one class, 'cat'"):
+        opened(data_root / "one")
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
         ("train-images-idx3-ubyte", idx(noise(6, 28, 28))[:-1], "its head tells of 4704 bytes, and 4703 follow"),
         ("train-images-idx3-ubyte", b"\0\0\x0d\3", "not an IDX file of bytes in 3 dimensions"),
+        ("train-images-idx3-ubyte", idx(noise(6, 28, 0)), "train-images-idx3-ubyte: its images are of 28 by 0 pixels"),
         ("train-labels-idx1-ubyte", idx(np.zeros(5, np.uint8)), "5 labels for the 6 images"),
         ("train-labels-idx1-ubyte", idx(np.full(6, 12, np.uint8)), "labels in .* are 12 to 12, and there are 10"),
     ],

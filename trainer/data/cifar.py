@@ -36,12 +36,16 @@ def read_names(path: Path, key: str) -> tuple[str, ...]:
 def _read_batch(path: Path, key: str) -> tuple[torch.Tensor, torch.Tensor]:
     content = _read(path)
     labels, pixels = content.get(key), content.get("data")
-    if not isinstance(labels, list) or not all(type(label) is int for label in labels):
+    if not isinstance(labels, list) or not all(map(_is_label, labels)):
         raise DataError(f"{path}: there are no labels in it ({key})")
     if not isinstance(pixels, _Array) or pixels.shape != (len(labels), 3072):
         raise DataError(f"{path}: there are no images of 3072 bytes for its {len(labels)} labels in it (data)")
     images = torch.from_numpy(np.frombuffer(pixels.content, np.uint8).copy())
     return images.view(-1, *_SHAPE), torch.tensor(labels, dtype=torch.int64)
+
+
+def _is_label(label: object) -> bool:
+    return type(label) is int and label.bit_length() < 63  # Python's integers know no bounds
 
 
 def _read(path: Path) -> dict[str, Any]:

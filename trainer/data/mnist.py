@@ -39,6 +39,8 @@ def read_images(images: Path, labels: Path) -> tuple[torch.Tensor, torch.Tensor]
     pixels, numbers = _read(images, dimensions=3), _read(labels, dimensions=1)
     if len(pixels) != len(numbers):
         raise DataError(f"{labels}: {len(numbers)} labels for the {len(pixels)} images of {images.name}")
+    if len(pixels) and not pixels[0].numel():
+        raise DataError(f"{images}: its images are of {pixels.shape[1]} by {pixels.shape[2]} pixels")
     return pixels[:, None], numbers.long()
 
 

@@ -71,6 +71,8 @@ def _standard_files(name: str, folder: Path, *, size: int) -> LabelledData:
         case _:
             class_names = CLOTHES if name == "fashion_mnist" else DIGITS
             train, val = read_images(*paths[:2]), read_images(*paths[2:])
+    if len(class_names) == 1:
+        raise DataError(f"data: {folder} names only one class, {class_names[0]!r}; classification needs two or more")
     for _, labels in (train, val):
         _refuse_other_classes(labels, class_names, folder)
     labels_read = sha256(train[1].numpy().tobytes() + val[1].numpy().tobytes()).hexdigest()

@@ -1,6 +1,6 @@
 """What a recipe is: everything about a task that the training loop does not know."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -10,7 +10,8 @@ from torch import nn
 from torch.utils.data import Dataset, default_collate
 
 from trainer.config import TrainConfig
-from trainer.errors import ConfigError
+from trainer.error_report import encodable
+from trainer.errors import ConfigError, DataError
 from trainer.option_model import OptionModel
 from trainer.process_group import ProcessGroup
 from trainer.validation import describe
@@ -46,6 +47,14 @@ class TaskData:
     sample has to be in its item, so that it is the same on every device list."""
     prepare_val: Callable[[Any], Any] = _as_it_is
     """Turns a validation batch, already on the rank's device, into what `measure` takes."""
+
+    def __post_init__(self) -> None:
+        """Names of folders, and of what is in annotations, need not be text; journal and checkpoints hold nothing else.
+
+        It also makes tuples of lists, which the recipes of packages may give.
+        """
+        for name in ("class_names", "warnings", "notes"):
+            object.__setattr__(self, name, tuple(map(encodable, getattr(self, name))))
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,20 @@ def options_of(config: TrainConfig, model: type[Options]) -> Options:
         return model.model_validate(config.options)
     except ValidationError as error:
         raise ConfigError(f"options: {describe(error, options=tuple(model.model_fields))}") from error
+
+
+def open_data(recipe: Recipe, group: ProcessGroup) -> TaskData:
+    """Return the recipe's data sets, each with a sample or more; every rank has to call.
+
+    Raises ConfigError or DataError.
+    """
+    data = recipe.build_data(group)
+    for what, samples in (("training", data.train), ("validation", data.val)):
+        if not isinstance(samples, Sized):
+            raise ConfigError(f"recipe {recipe.name}: its {what} set, a {type(samples).__name__}, has no length")
+        if len(samples) == 0:
+            raise DataError(f"data: the {what} set has no sample")
+    return data
 
 
 def wants_sync_bn(recipe: Recipe, config: TrainConfig) -> bool:
