@@ -35,7 +35,8 @@ def evaluate(
 
     Rank 0 alone summarises, which may take as long as COCO's evaluation does, and tells the others the metrics, to the
     last bit; the figures of each class are for the journal, and rank 0's only. `matter` tells this evaluation from the
-    others of the run. Raises ConfigError on every rank where a metric is missing that the recipe says it has.
+    others of the run. Raises ConfigError on every rank where a metric is missing that the recipe says it has, and on
+    rank 0 where its summary is none.
     """
     group.align_buffers(model)
     assert isinstance(data.val, Sized)
@@ -53,12 +54,19 @@ def evaluate(
     model.train()
     if not totals.sum_over_ranks():
         return None
-    found = recipe.summarize(totals.by_quantity(), totals.count, data) if group.rank == 0 else Evaluation({})
+    found = _summary(recipe, totals, data) if group.rank == 0 else Evaluation({})
     # JSON keeps a float as it is, and Python's knows NaN. A recipe may have a tensor of one element for a float.
     own = json.dumps({name: float(value) for name, value in found.metrics.items()})
     metrics: dict[str, float] = json.loads(group.share(f"evaluation/{matter}", own))
     _refuse_missing(recipe, metrics)
     return Evaluation(metrics, found.by_class)
+
+
+def _summary(recipe: Recipe, totals: "_Totals", data: TaskData) -> Evaluation:
+    found: object = recipe.summarize(totals.by_quantity(), totals.count, data)
+    if not isinstance(found, Evaluation):
+        raise ConfigError(f"recipe {recipe.name}: summarize returns {type(found).__name__}, and no Evaluation")
+    return found
 
 
 def _refuse_missing(recipe: Recipe, metrics: Mapping[str, float]) -> None:

@@ -20,7 +20,7 @@ class Losses(Classification):
     """A recipe of somebody's own, which measures a loss and tells what the test has it tell."""
 
     name = "losses"
-    told: Mapping[str, float]
+    told: Mapping[str, float] | None
 
     def quantities(self, data: TaskData) -> tuple[Quantity, ...]:  # noqa: ARG002
         return (Quantity("loss"),)
@@ -29,13 +29,17 @@ class Losses(Classification):
         return {"loss": model(batch)[:, 0]}
 
     def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:  # noqa: ARG002
-        return Evaluation(dict(self.told))
+        return Evaluation(dict(self.told)) if self.told is not None else None  # type: ignore[return-value]
 
 
 def metrics(**told: float) -> dict[str, float]:
     """Validate with a recipe whose summary is these metrics."""
+    return validated({f"val/{name}": value for name, value in told.items()})
+
+
+def validated(told: dict[str, float] | None) -> dict[str, float]:
     recipe = Losses(TrainConfig(model="resnet18", data="digits"))
-    recipe.told = {f"val/{name}": value for name, value in told.items()}
+    recipe.told = told
     samples = torch.ones(3, 2)
     found = evaluate(
         nn.Linear(2, 1),
@@ -67,6 +71,11 @@ def test_a_recipe_that_does_not_tell_its_own_metrics_is_refused(told: dict[str, 
     with pytest.raises(ConfigError) as refused:
         metrics(**told)
     assert str(refused.value) == complaint
+
+
+def test_a_recipe_whose_summary_is_none_is_refused_and_not_taken_for_one_that_was_stopped() -> None:
+    with pytest.raises(ConfigError, match="recipe losses: summarize returns NoneType, and no Evaluation"):
+        validated(None)
 
 
 def test_metrics_are_handed_on_to_the_last_bit() -> None:
