@@ -4,13 +4,13 @@ import time
 from collections.abc import Iterable
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.table import Column
+from rich.text import Text
 
-from rankzero.cli.output import in_colour, in_words
+from rankzero.cli.output import in_colour, in_figures, in_words
 from rankzero.models import Job
-
-ACCURACIES = ("val/accuracy", "train/accuracy", "accuracy")
-LOSSES = ("train/loss", "val/loss", "loss")
 
 
 def follow(updates: Iterable[Job], console: Console) -> Job:
@@ -19,9 +19,9 @@ def follow(updates: Iterable[Job], console: Console) -> Job:
     if not console.is_terminal:
         return _in_lines(updates, console, pace)
     job: Job | None = None
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[text]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=12), TextColumn("{task.fields[text]}"), _Metrics())
     with Progress(*columns, console=console) as bar:
-        task = bar.add_task("", total=None, text="")
+        task = bar.add_task("", total=None, text="", metrics="")
         for job in updates:
             _draw(bar, task, job, pace)
     assert job is not None, "following yields at least the job as it is"
@@ -29,7 +29,7 @@ def follow(updates: Iterable[Job], console: Console) -> Job:
 
 
 def describe(job: Job, eta_s: float | None) -> str:
-    """Return epoch, step, loss, accuracy and time left, as far as they are known."""
+    """Return epoch, step and time left, as far as they are known, or what the job waits for."""
     progress = job.progress
     if job.reason and not job.is_over:
         return job.reason
@@ -38,10 +38,29 @@ def describe(job: Job, eta_s: float | None) -> str:
     parts = [f"epoch {progress.epoch or 1}/{progress.epochs}", f"step {progress.step or 0}/{progress.total_steps}"]
     if progress.total_steps is None:  # a program of the user's own: it alone knows how much there will be
         parts = [f"step {progress.step}"]
-    parts += [f"{label} {value:.4f}" for label, value in _values(job)]
     if eta_s is not None and not job.is_over:
         parts.append(f"ETA {in_words(eta_s)}")
     return "  ".join(parts)
+
+
+def metrics_of(job: Job) -> str:
+    """Return the latest training loss and validation, whatever the recipe measures; of a script all that it told."""
+    if job.progress is None or (job.reason and not job.is_over):
+        return ""
+    values = job.progress.values
+    if job.spec["train"].get("recipe") != "script":
+        values = {name: values[name] for name in values if name == "train/loss" or name.startswith("val/")}
+    return in_figures(values)
+
+
+class _Metrics(ProgressColumn):
+    """The metrics in one line: what a narrow terminal has no room for is cut here, not at the step or the time left."""
+
+    def __init__(self) -> None:
+        super().__init__(Column(no_wrap=False))
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["metrics"], no_wrap=True, overflow="ellipsis")
 
 
 class _Pace:
@@ -70,7 +89,8 @@ def _draw(bar: Progress, task: TaskID, job: Job, pace: _Pace) -> None:
         description=f"job {job.id} {in_colour(job.state)}",
         total=progress.total_steps if progress is not None else None,
         completed=(progress.step or 0) if progress is not None else 0,
-        text=describe(job, pace.eta_s(job)),
+        text=escape(describe(job, pace.eta_s(job))),
+        metrics=metrics_of(job),
     )
 
 
@@ -81,18 +101,8 @@ def _in_lines(updates: Iterable[Job], console: Console, pace: _Pace) -> Job:
         eta_s = pace.eta_s(job)
         news = (job.state, job.attempt, job.reason, job.progress and job.progress.epoch)
         if news != shown or job.is_over:
-            text = f"job {job.id} {job.state}  {describe(job, eta_s)}".rstrip()
-            console.print(text, highlight=False, markup=False, soft_wrap=True)
+            parts = (f"job {job.id} {job.state}", describe(job, eta_s), metrics_of(job))
+            console.print("  ".join(filter(None, parts)), highlight=False, markup=False, soft_wrap=True)
         shown = news
     assert job is not None, "following yields at least the job as it is"
     return job
-
-
-def _values(job: Job) -> list[tuple[str, float]]:
-    values = job.progress.values if job.progress is not None else {}
-    found = []
-    for label, names in (("loss", LOSSES), ("accuracy", ACCURACIES)):
-        known = [value for name in names if (value := values.get(name)) is not None]
-        if known:
-            found.append((label, known[0]))
-    return found

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rankzero.models import Attempt, Checkpoint, Device, Job
+from rankzero.models import Attempt, Checkpoint, Device, Failure, Job
 
 EXAMPLE = "--model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05"
 """What to submit first: a minute on a CPU."""
@@ -49,28 +49,36 @@ def print_job(
     console: Console, job: Job, *, attempts: Sequence[Attempt] = (), checkpoints: Sequence[Checkpoint] = ()
 ) -> None:
     """Print all that matters about one job."""
-    lines = {
-        "job": f"{job.id}  {escape(job.name)}",
-        "state": in_colour(job.state) + (f"  ({escape(job.reason)})" if job.reason else ""),
-        "device": f"{job.device}  ({job.world_size} {'rank' if job.world_size == 1 else 'ranks'})",
-        "train": escape(training_of(job)),
-        "progress": progress_of(job),
-        "created": f"{job.created_at.isoformat()}  ({age_of(job)} ago)",
-    }
+    lines = [
+        ("job", f"{job.id}  {escape(job.name)}"),
+        ("state", in_colour(job.state) + (f"  ({escape(job.reason)})" if job.reason else "")),
+        ("device", f"{job.device}  ({job.world_size} {'rank' if job.world_size == 1 else 'ranks'})"),
+        ("train", escape(training_of(job))),
+        ("progress", progress_of(job)),
+        ("created", f"{job.created_at.isoformat()}  ({age_of(job)} ago)"),
+    ]
+    if job.progress is not None and job.progress.values:
+        lines.append(("metrics", escape(in_figures(job.progress.values))))
     if job.labels:
-        lines["labels"] = escape(", ".join(f"{key}={value}" for key, value in job.labels.items()))
-    for attempt in attempts:
-        lines[f"attempt {attempt.number}"] = escape(describe_attempt(attempt))
+        lines.append(("labels", escape(", ".join(f"{key}={value}" for key, value in job.labels.items()))))
+    lines += [(f"attempt {attempt.number}", escape(describe_attempt(attempt))) for attempt in attempts]
     for checkpoint in checkpoints:
-        name = "best" if checkpoint.best else f"epoch {checkpoint.epoch}"
-        lines[f"checkpoint ({name})"] = f"{escape(checkpoint.path)} on {escape(checkpoint.host_name)}"
+        name = f"checkpoint ({'best, ' if checkpoint.best else ''}step {checkpoint.step})"
+        lines.append((name, escape(f"{checkpoint.path} on {checkpoint.host_name}")))
     if job.failure is not None and job.state != "succeeded":
-        lines["failure"] = escape(f"{job.failure.cause}: {job.failure.message}")
-    width = max(len(name) for name in lines)
-    for name, text in lines.items():
+        lines.append(("failure", escape(describe_failure(job.failure))))
+    width = max(len(name) for name, _ in lines)
+    for name, text in lines:
         console.print(f"{name:<{width}}  {text}", soft_wrap=True, highlight=False)
     if job.failure is not None and job.failure.cause == "exception" and job.failure.traceback and job.state == "failed":
         console.print(job.failure.traceback, markup=False, highlight=False, soft_wrap=True)
+
+
+def describe_failure(failure: Failure) -> str:
+    """Return why an attempt failed and on which rank, unless any rank might have been the first to see it."""
+    is_named = failure.cause in ("config", "data") or failure.message.startswith(f"rank {failure.rank} ")
+    where = "" if failure.rank is None or is_named else f" on rank {failure.rank}"
+    return f"{failure.cause}{where}: {failure.message.removeprefix(f'{failure.cause}: ')}"
 
 
 def describe_attempt(attempt: Attempt) -> str:
@@ -114,6 +122,18 @@ def progress_of(job: Job) -> str:
     if not progress.total_steps:  # a program of the user's own: it alone knows how many there will be
         return f"step {progress.step}"
     return f"{(progress.step or 0) / progress.total_steps:.0%} of {progress.total_steps} steps"
+
+
+def in_figures(values: Mapping[str, float | None]) -> str:
+    """Return metrics in a line, those of training without their prefix."""
+    return "  ".join(f"{name.removeprefix('train/')} {_figure(value)}" for name, value in values.items())
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "not finite"
+    is_usual = value == 0 or 1e-3 <= abs(value) < 1e6
+    return f"{value:.4f}" if is_usual else f"{value:.4g}"
 
 
 def batch_of(job: Job) -> str:

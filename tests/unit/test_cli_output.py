@@ -1,25 +1,28 @@
 """How the command words durations, progress and results."""
 
 import io
+import re
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from rankzero.cli import exits
-from rankzero.cli.following import describe, follow
-from rankzero.cli.output import batch_of, in_words, progress_of, training_of
+from rankzero.cli import exits, following
+from rankzero.cli.following import describe, follow, metrics_of
+from rankzero.cli.output import batch_of, describe_failure, in_words, print_job, progress_of, training_of
 from rankzero.errors import EmbeddedError, RankzeroError, RefusedError, UnreachableError, UsageError
-from rankzero.models import Job
+from rankzero.models import Checkpoint, Failure, Job, Progress
+
+AT = datetime.now(UTC)
 
 
 def job(state: str = "running", **fields: Any) -> Job:
-    at = datetime.now(UTC)
     known = {"id": 7, "name": "n", "intent": "run", "attempt": 1, "priority": 50, "labels": {}, "world_size": 2}
     absent = {"reason": None, "failure": None, "progress": None, "started_at": None, "finished_at": None}
     spec = {"device": "cuda:0,cuda:1", "train": {}}
-    return Job.model_validate({**known, **absent, "state": state, "spec": spec, "created_at": at, **fields})
+    return Job.model_validate({**known, **absent, "state": state, "spec": spec, "created_at": AT, **fields})
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,7 @@ def test_a_program_of_the_users_own_is_shown_as_it_is_run_and_by_the_steps_it_te
     spec = {"device": "cpu", "train": {"recipe": "script", "options": options}}
     told = job(spec=spec, progress={"step": 7, "total_steps": None, "epoch": 1, "values": {"loss": 0.5}})
     assert training_of(told) == "python '/home/me/my train.py' --epochs 3"
-    assert (progress_of(told), describe(told, None)) == ("step 7", "step 7  loss 0.5000")
+    assert (progress_of(told), describe(told, None), metrics_of(told)) == ("step 7", "step 7", "loss 0.5000")
     assert progress_of(job(spec=spec, progress={"step": 0, "total_steps": None})) == "-"
 
 
@@ -90,6 +93,80 @@ def test_without_a_terminal_a_line_is_written_for_each_new_state_and_epoch() -> 
     assert last.state == "succeeded"
     lines = output.getvalue().splitlines()
     assert lines[0] == "job 7 queued  waits for cuda:0 (job 3) on alpha"
-    assert lines[1] == "job 7 running  epoch 1/2  step 1/8  loss 0.2500"
-    assert lines[2].startswith("job 7 running  epoch 2/2  step 5/8  loss 0.2500  ETA ")
+    assert lines[1] == "job 7 running  epoch 1/2  step 1/8  loss 0.2500  val/accuracy not finite"
+    assert re.fullmatch(r"job 7 running  epoch 2/2  step 5/8  ETA \S+  loss 0\.2500  val/accuracy not finite", lines[2])
     assert lines[3:] == ["job 7 succeeded"]
+
+
+VALUES = {"train/loss": 0.5, "train/lr": 1e-5, "val/miou": 0.25, "val/pixel_accuracy": 0.75}
+
+
+def training(**fields: Any) -> Job:
+    progress = {"step": 3, "total_steps": 1000, "epoch": 1, "epochs": 10, "values": VALUES}
+    train = {"recipe": "segmentation", "model": "fcn", "data": "d", "epochs": 10, "batch": 8}
+    return job(spec={"device": "cpu", "train": train}, progress=progress, **fields)
+
+
+def test_a_followed_job_shows_every_validation_metric_whatever_its_recipe() -> None:
+    assert metrics_of(training()) == "loss 0.5000  val/miou 0.2500  val/pixel_accuracy 0.7500"
+
+
+def test_a_followed_script_shows_all_that_it_reported() -> None:
+    spec = {"device": "cpu", "train": {"recipe": "script"}}
+    values = {"reward": 1234.5, "lr": 1e-5, "steps_seen": 12_345_678, "gap": None}
+    told = job(spec=spec, progress={"step": 3, "values": values})
+    assert metrics_of(told) == "reward 1234.5000  lr 1e-05  steps_seen 1.235e+07  gap not finite"
+
+
+def test_a_narrow_terminal_cuts_the_metrics_and_neither_the_step_nor_the_time_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(10))
+    monkeypatch.setattr(following, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    first = training()
+    moved = first.model_copy(update={"progress": Progress(step=5, total_steps=1000, epoch=1, epochs=10, values=VALUES)})
+    output = io.StringIO()
+    follow([first, moved], Console(file=output, width=80, force_terminal=True, color_system=None))
+    assert re.search(r"epoch 1/10  step 5/1000  ETA 8m 18s loss 0\.5.*…", output.getvalue())
+
+
+def shown(job: Job, **parts: Any) -> str:
+    output = io.StringIO()
+    print_job(Console(file=output, width=200), job, **parts)
+    return output.getvalue()
+
+
+def test_all_metrics_of_a_job_are_shown() -> None:
+    assert "metrics   loss 0.5000  lr 1e-05  val/miou 0.2500  val/pixel_accuracy 0.7500\n" in shown(training())
+
+
+def test_each_checkpoint_is_shown_by_its_step_whatever_its_epoch() -> None:
+    def checkpoint(number: int, step: int, *, best: bool) -> Checkpoint:
+        known = {"host_name": "h", "epoch": 0, "sha256": "", "size_bytes": 1, "values": {}, "created_at": AT}
+        made = {"id": number, "attempt": 1, "path": f"/{number}.pt", "step": step, "best": best}
+        return Checkpoint.model_validate(known | made)
+
+    steps = ((1, 5, False), (2, 10, True), (3, 15, False), (4, 15, False))
+    saved = [checkpoint(number, step, best=best) for number, step, best in steps]
+    lines = [line.split("  ") for line in shown(training(), checkpoints=saved).splitlines() if "checkpoint" in line]
+    assert [(line[0], line[-1].strip()) for line in lines] == [
+        ("checkpoint (step 5)", "/1.pt on h"),
+        ("checkpoint (best, step 10)", "/2.pt on h"),
+        ("checkpoint (step 15)", "/3.pt on h"),
+        ("checkpoint (step 15)", "/4.pt on h"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cause", "rank", "message", "words"),
+    [
+        ("exception", 1, "KeyError: 'a'", "exception on rank 1: KeyError: 'a'"),
+        ("killed_by_signal", 1, "rank 1 was ended by SIGKILL", "killed_by_signal: rank 1 was ended by SIGKILL"),
+        ("data", 0, "data: no such folder", "data: no such folder"),
+        ("host_lost", None, "host h is silent", "host_lost: host h is silent"),
+    ],
+)
+def test_a_failure_names_the_rank_at_fault_once(cause: str, rank: int | None, message: str, words: str) -> None:
+    failure = Failure(cause=cause, message=message, rank=rank)
+    assert describe_failure(failure) == words
+    assert f"failure   {words}\n" in shown(training(state="failed", failure=failure))
