@@ -1,11 +1,12 @@
 """The launcher: starts this node's ranks, watches them, and leaves none behind. Never imports torch."""
 
+import errno
 import fcntl
 import os
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from types import FrameType
@@ -162,7 +163,9 @@ class _Launch:
                 environment[PARENT_PID_VARIABLE] = str(os.getpid())
                 inherited = [rendezvous.listener] if rank.rank == 0 and rendezvous.listener is not None else []
                 environment[MASTER_FD_VARIABLE] = ",".join(map(str, inherited))
-                self.ranks.append(start(environment=environment, log=self.run_dir.log(local_rank), inherited=inherited))
+                with _environment_that_fits(environment, field="options.env" if self._is_script() else "environment"):
+                    rank_process = start(environment=environment, log=self.run_dir.log(local_rank), inherited=inherited)
+                self.ranks.append(rank_process)
 
     def _wait(self) -> None:
         """Return when all ranks have ended by themselves, or when those that are left have to be ended."""
@@ -218,6 +221,22 @@ class _Launch:
                 time.sleep(POLL_S)
         for process in self.ranks:
             process.kill()
+
+
+@contextmanager
+def _environment_that_fits(environment: Mapping[str, str], *, field: str) -> Iterator[None]:
+    """Raise ConfigError naming the field where the system starts no process with so large an environment."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.E2BIG:
+            raise
+        sizes = {name: len(name) + len(os.fsencode(value)) for name, value in environment.items()}
+        largest = max(sizes, key=lambda name: sizes[name])
+        raise ConfigError(
+            f"{field}: the system starts no process with an environment of {sum(sizes.values())} bytes, of which "
+            f"{largest} has {sizes[largest]}; hand over what is large in a file"
+        ) from error
 
 
 def run_dir_tag(run_dir: RunDir) -> str:

@@ -15,9 +15,11 @@ from jobs.catalogs import Catalog, DataSet, Recipe, check
 from jobs.spec import JobSpec
 from trainer.config import TrainConfig
 from trainer.durable_files import sha256_of
+from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, ConfigError, DeviceError
 from trainer.journal import CheckpointSaved, JournalWriter
+from trainer.launch import launch
 from trainer.outcome import RankEnd, conclude
 from trainer.parity_command import run_parity
 from trainer.run_dir import RunConfig, RunDir
@@ -143,6 +145,20 @@ def test_options_that_are_none_are_named(options: dict[str, Any], message: str) 
     assert message in str(raised.value)
 
 
+def test_no_variable_that_the_run_sets_itself_can_be_given(tmp_path: Path) -> None:
+    who = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1).variables()
+    for name in {"ROLE_RANK"} | surroundings(RunDir(tmp_path), config("cpu"), {}).keys() | who.keys():
+        with pytest.raises(ConfigError, match=f"options.env: {name} is set by the run itself"):
+            script_options(config("cpu", env={name: "1"}).train)
+
+
+def test_an_environment_that_no_process_can_be_started_with_is_the_option_s_fault(tmp_path: Path) -> None:
+    run_dir = RunDir(tmp_path)
+    run_dir.create(config("cpu", env={"SMALL": "1", "LARGE": "📈" * 100_000}))
+    with pytest.raises(ConfigError, match=r"options.env: .* bytes, of which LARGE has 400005; hand over"):
+        launch(run_dir)
+
+
 def test_an_option_of_other_recipes_is_named_with_the_way_out() -> None:
     with pytest.raises(ConfigError) as raised:
         train_config({"recipe": "script", "options": {"module": "train"}, "epochs": 5})
@@ -150,7 +166,13 @@ def test_an_option_of_other_recipes_is_named_with_the_way_out() -> None:
 
 
 def test_each_option_of_other_recipes_is_told_under_its_own_name() -> None:
-    train = {"recipe": "script", "options": {"module": "train"}, "epochs": 5, "augment": ["horizontal_flip"], "batch": 64}
+    train = {
+        "recipe": "script",
+        "options": {"module": "train"},
+        "epochs": 5,
+        "augment": ["horizontal_flip"],
+        "batch": 64,
+    }
     with pytest.raises(ValidationError) as raised:
         JobSpec.model_validate({"device": "cpu", "train": train})
     assert {error["loc"] for error in raised.value.errors()} == {("train", "epochs"), ("train", "augment")}
