@@ -12,6 +12,7 @@ import torch.hub
 import torchvision.models
 from torch import nn
 
+from trainer.checkpoints import non_finite
 from trainer.config import DEFAULT_WEIGHTS, TrainConfig
 from trainer.errors import ConfigError
 from trainer.process_group import ProcessGroup
@@ -31,7 +32,7 @@ def begin_with(model: nn.Module, config: TrainConfig, group: ProcessGroup) -> tu
     """Put the weights that the config names into a model, still on the CPU; return what the user should know of it.
 
     What has no counterpart of its name and shape stays as it is. Raises ConfigError for weights that are not there,
-    cannot be read, or of which nothing fits.
+    cannot be read, are no finite numbers, or of which nothing fits.
     """
     if config.weights is None:
         return ()
@@ -41,13 +42,19 @@ def begin_with(model: nn.Module, config: TrainConfig, group: ProcessGroup) -> tu
         source, tensors = config.weights, read_weights(Path(os.path.expanduser(config.weights)))
     own = model.state_dict()
     named = {_own_name(name, own): tensor for name, tensor in tensors.items()}
+    for name, tensor in named.items():
+        if name in own and (flaw := _flaw(tensor, own[name])) is not None:
+            raise ConfigError(f"weights: {name} of {source} {flaw}; the model has dense {own[name].dtype} there")
     fitting = {name: tensor for name, tensor in named.items() if name in own and own[name].shape == tensor.shape}
     if all(name.endswith(_COUNTER) for name in fitting):
         raise ConfigError(
             f"weights: nothing in {source} has the name and shape of anything in {config.model}: "
             f"it holds {_listed(tensors)}; the model has {_listed(own)}"
         )
+    never_finite = non_finite(model)  # as it was built: an attention mask, not a weight
     model.load_state_dict(fitting, strict=False)
+    if ruined := [name for name in non_finite(model) if name not in never_finite]:
+        raise ConfigError(f"weights: not all numbers are finite in {_listed(ruined)} of {source}")
     fresh = [name for name in own if name not in fitting and not name.endswith(_COUNTER)]
     if not fresh:
         return ()
@@ -77,7 +84,9 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
         ) from error
     if isinstance(payload, dict):
         inner = next((payload[key] for key in _WRAPPERS if isinstance(payload.get(key), dict)), payload)
-        tensors = {name: tensor for name, tensor in inner.items() if isinstance(tensor, torch.Tensor)}
+        tensors = {
+            name: tensor for name, tensor in inner.items() if isinstance(name, str) and isinstance(tensor, torch.Tensor)
+        }
         if tensors:
             return tensors
     raise ConfigError(f"weights: {path} holds no tensors by name; save model.state_dict() to have some")
@@ -112,6 +121,17 @@ def _pretrained(name: str, group: ProcessGroup) -> dict[str, torch.Tensor]:
     if is_first:
         group.share_on_node("weights", "")
     return tensors
+
+
+def _flaw(tensor: torch.Tensor, own: torch.Tensor) -> str | None:
+    """Return what keeps a tensor of a file from being copied into the model's own, other than its shape."""
+    if tensor.is_meta:
+        return "has no content (device meta)"
+    if tensor.is_nested or tensor.layout != torch.strided:
+        return f"is not dense ({'nested' if tensor.is_nested else tensor.layout})"
+    if tensor.is_quantized or (tensor.is_complex() and not own.is_complex()):
+        return f"is of {tensor.dtype}"
+    return None
 
 
 def _own_name(name: str, own: Collection[str]) -> str:

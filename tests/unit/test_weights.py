@@ -1,6 +1,7 @@
 """Weights to begin with: what is read, what of it is taken, and what the user is told."""
 
 import hashlib
+import math
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -126,6 +127,45 @@ def test_a_file_with_nothing_for_the_model_is_refused(payload: object, said: str
     with pytest.raises(ConfigError, match=rf"^weights: .*{said}") as refused:
         begin_with(model, config(path), ALONE)
     assert str(path) in str(refused.value)
+
+
+UNUSABLE: dict[str, tuple[Callable[[], torch.Tensor], str]] = {
+    "meta": (lambda: torch.empty(2, 4, device="meta"), r"has no content \(device meta\)"),
+    "sparse": (lambda: torch.ones(2, 4).to_sparse(), r"is not dense \(torch\.sparse_coo\)"),
+    "nested": (lambda: torch.nested.nested_tensor([torch.ones(4)] * 2), r"is not dense \(nested\)"),
+    "complex": (lambda: torch.ones(2, 4, dtype=torch.complex64), r"is of torch\.complex64"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+@pytest.mark.filterwarnings("ignore:.*(nested tensors|Sparse|sparse):UserWarning")
+def test_a_tensor_without_numbers_for_the_model_is_named(kind: str, tmp_path: Path) -> None:
+    make, said = UNUSABLE[kind]
+    path = saved(tmp_path / "odd.pt", network(2, seed=1).state_dict() | {"2.weight": make()})
+    with pytest.raises(ConfigError, match=rf"^weights: 2\.weight of .*odd\.pt {said}; the model has dense torch"):
+        begin_with(network(2, seed=2), config(path), ALONE)
+
+
+@pytest.mark.parametrize("number", [math.nan, 1e300], ids=["nan", "beyond float32"])
+def test_numbers_that_are_not_finite_in_the_model_are_named_unless_its_own_are_neither(
+    number: float, tmp_path: Path
+) -> None:
+    weight = torch.ones(2, 4, dtype=torch.float64)
+    weight[1, 2] = number
+    path = saved(tmp_path / "nan.pt", network(2, seed=1).state_dict() | {"2.weight": weight})
+    with pytest.raises(ConfigError, match=r"^weights: not all numbers are finite in 2\.weight of .*nan\.pt"):
+        begin_with(network(2, seed=2), config(path), ALONE)
+    masked = network(2, seed=2)
+    masked.register_buffer("mask", torch.tensor([-math.inf]))
+    path = saved(tmp_path / "masked.pt", network(2, seed=1).state_dict() | {"mask": torch.tensor([-math.inf])})
+    assert begin_with(masked, config(path), ALONE) == ()
+
+
+def test_what_is_not_named_by_text_is_no_tensor_of_a_model(tmp_path: Path) -> None:
+    state = network(2, seed=1).state_dict()
+    assert begin_with(network(2, seed=2), config(saved(tmp_path / "x.pt", {0: torch.ones(2)} | state)), ALONE) == ()
+    with pytest.raises(ConfigError, match="holds no tensors by name"):
+        read_weights(saved(tmp_path / "y.pt", {0: torch.ones(2)}))
 
 
 def test_a_damaged_or_missing_file_is_named(tmp_path: Path) -> None:
