@@ -136,7 +136,7 @@ def restore_weights(path: Path, weights: Mapping[str, torch.Tensor], model: nn.M
 
 
 class CheckpointFolder:
-    """The checkpoints of one run directory: rank 0 writes them, and keeps the last and the best."""
+    """The checkpoints of one run directory: rank 0 writes them, and keeps the last two and the best."""
 
     def __init__(self, run_dir: RunDir, journal: Journal, *, never_finite: Collection[str] = ()) -> None:
         """`never_finite`: names of the model's buffers that are not finite by design, such as an attention mask."""
@@ -158,7 +158,7 @@ class CheckpointFolder:
         return f"{self._folder.name}/{self._best[0] if self._best else self._announced[-1]}"
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Commit a checkpoint, then tell the journal, then delete what is neither last nor best.
+        """Commit a checkpoint, then tell the journal, then delete all but the last two and the best.
 
         Raises NonFiniteLossError rather than write weights that are not finite, and OSError where the disk is full; in
         both cases nothing earlier is touched.
@@ -204,7 +204,8 @@ class CheckpointFolder:
             self._announce(name, checkpoint, digest=digest, size_bytes=size, best=True)
 
     def _announce(self, name: str, checkpoint: Checkpoint, *, digest: str, size_bytes: int, best: bool) -> None:
-        kept = {name, self._best[0] if self._best else name}
+        # The one before stays for once more: what a service knows may be that one still, should all be killed here.
+        kept = {name, *self._announced[-1:], self._best[0] if self._best else name}
         removed = [earlier for earlier in self._announced if earlier not in kept]
         self._journal.append(
             CheckpointSaved,

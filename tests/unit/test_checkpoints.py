@@ -73,10 +73,10 @@ def files(run_dir: RunDir) -> list[str]:
     return sorted(path.name for path in run_dir.checkpoints.iterdir())
 
 
-def test_the_last_and_the_best_are_kept(run_dir: RunDir, folder: CheckpointFolder) -> None:
+def test_the_last_two_and_the_best_are_kept(run_dir: RunDir, folder: CheckpointFolder) -> None:
     for step, metric in ((1, 0.5), (2, 0.9), (3, 0.7), (4, None), (5, 0.9)):
         folder.save(checkpoint(step, metric=metric))
-    assert files(run_dir) == ["step-00000002.pt", "step-00000005.pt"]
+    assert files(run_dir) == ["step-00000002.pt", "step-00000004.pt", "step-00000005.pt"]
     assert [record.best for record in saved(run_dir)] == [True, True, False, False, False]
     assert folder.best_path == "checkpoints/step-00000002.pt"
     last = load_checkpoint(run_dir.checkpoints / "step-00000005.pt", verify_digest=True)
@@ -107,9 +107,9 @@ def test_of_equal_metrics_the_lower_loss_is_the_best(run_dir: RunDir, folder: Ch
     assert [record.best for record in saved(run_dir)] == [True, True, False, False]
 
 
-@pytest.mark.parametrize(("written", "left"), [(False, 1), (True, 2)])
+@pytest.mark.parametrize(("written", "left"), [(False, [1]), (True, [1, 2])])
 def test_what_a_crash_left_is_removed_at_the_next_start_and_no_file_of_the_user(
-    run_dir: RunDir, folder: CheckpointFolder, written: bool, left: int
+    run_dir: RunDir, folder: CheckpointFolder, written: bool, left: list[int]
 ) -> None:
     folder.save(checkpoint(1, metric=0.5))
     code = f"from {__name__} import *; die_in_save(RunDir(Path({str(run_dir.path)!r})), written={written})"
@@ -119,7 +119,7 @@ def test_what_a_crash_left_is_removed_at_the_next_start_and_no_file_of_the_user(
     (run_dir.checkpoints / ".step-00000003.pt.tmp").write_bytes(b"half")
     (run_dir.checkpoints / "step-00000092.pt").write_bytes(b"the user's")
     again = CheckpointFolder(run_dir, JournalWriter(run_dir.journal))
-    assert files(run_dir) == [f"step-{left:08}.pt", "step-00000092.pt"]
+    assert files(run_dir) == [f"step-{step:08}.pt" for step in (*left, 92)]
     again.save(checkpoint(3))
     assert (run_dir.checkpoints / "step-00000092.pt").read_bytes() == b"the user's"
 
@@ -127,10 +127,10 @@ def test_what_a_crash_left_is_removed_at_the_next_start_and_no_file_of_the_user(
 def test_a_checkpoint_taken_back_and_written_anew_is_kept_at_the_next_start(
     run_dir: RunDir, folder: CheckpointFolder
 ) -> None:
-    for step in (1, 2, 1):  # killed at step 2, continued from an earlier point, and at step 1 once more
+    for step in (1, 2, 3, 1):  # killed at step 3, continued from an earlier point, and at step 1 once more
         folder.save(checkpoint(step))
     CheckpointFolder(run_dir, JournalWriter(run_dir.journal))
-    assert files(run_dir) == ["step-00000001.pt"]
+    assert files(run_dir) == ["step-00000001.pt", "step-00000003.pt"]
 
 
 def test_a_name_never_stands_for_another_file(run_dir: RunDir, folder: CheckpointFolder) -> None:
