@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from trainer.batch_loss import batch_loss
 from trainer.config import TrainConfig
 from trainer.data.loading import on_device
 from trainer.devices import check_nominal_batch
@@ -18,7 +19,6 @@ from trainer.errors import Cause, DeviceMemoryError
 from trainer.faults import cause_of
 from trainer.freezing import set_training
 from trainer.optimization import build_optimizer, set_learning_rate
-from trainer.precision import autocast
 from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Recipe, TaskData
 
@@ -139,8 +139,8 @@ class Probe:
                     layer.eval()
         self.optimizer.zero_grad(set_to_none=not self.keeps_gradients)
         samples = self.data.collate([self._items[number % len(self._items)] for number in range(batch)])
-        with autocast(self.config, self.device):
-            loss = self.recipe.loss(self.model, self.data.prepare_train(on_device(samples, self.device)))
+        prepared = self.data.prepare_train(on_device(samples, self.device))
+        loss = batch_loss(self.recipe, self.model, prepared, config=self.config, device=self.device)
         loss.backward()  # type: ignore[no-untyped-call]  # torch's own is untyped
         self.optimizer.step()
 

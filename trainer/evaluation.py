@@ -35,12 +35,13 @@ def evaluate(
 
     Rank 0 alone summarises, which may take as long as COCO's evaluation does, and tells the others the metrics, to the
     last bit; the figures of each class are for the journal, and rank 0's only. `matter` tells this evaluation from the
-    others of the run. Raises ConfigError on every rank where a metric is missing that the recipe says it has, and on
-    rank 0 where its summary is none.
+    others of the run. Raises ConfigError on every rank where a metric is missing that the recipe says it has, on rank 0
+    where its summary is none, and on the rank that measures it where a quantity is not of the shape that it is to have.
     """
     group.align_buffers(model)
     assert isinstance(data.val, Sized)
-    totals = _Totals(recipe.quantities(data), samples=len(data.val), group=group)
+    quantities = recipe.quantities(data)
+    totals = _Totals(quantities, samples=len(data.val), group=group)
     model.eval()
     with torch.inference_mode():
         for batch in loader:
@@ -49,6 +50,7 @@ def evaluate(
                 break
             with autocast():
                 measured = recipe.measure(model, data.prepare_val(on_device(batch, group.device)))
+            _refuse_other_shapes(recipe, quantities, measured)
             totals.add(measured)
             alive()
     model.train()
@@ -60,6 +62,20 @@ def evaluate(
     metrics: dict[str, float] = json.loads(group.share(f"evaluation/{matter}", own))
     _refuse_missing(recipe, metrics)
     return Evaluation(metrics, found.by_class)
+
+
+def _refuse_other_shapes(recipe: Recipe, quantities: Sequence[Quantity], measured: Mapping[str, torch.Tensor]) -> None:
+    """Raise ConfigError: a mean over the batch in place of its samples' values, say, would pass for their sum."""
+    if missing := [quantity.name for quantity in quantities if quantity.name not in measured]:
+        raise ConfigError(f"recipe {recipe.name}: measure returns no {missing[0]!r}, which quantities names")
+    shapes = {quantity: tuple(getattr(measured[quantity.name], "shape", ())) for quantity in quantities}
+    samples = next((shape[0] for shape in shapes.values() if shape), 1)
+    for quantity, shape in shapes.items():
+        if shape != (expected := (samples, *quantity.shape)):
+            raise ConfigError(
+                f"recipe {recipe.name}: measure returns {quantity.name!r} of shape {shape}, which for so many samples "
+                f"has to be {expected}"
+            )
 
 
 def _summary(recipe: Recipe, totals: "_Totals", data: TaskData) -> Evaluation:

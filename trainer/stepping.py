@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 from trainer.assembly import Assembly
+from trainer.batch_loss import batch_loss
 from trainer.cuda_graph import GraphedComputation, record_on_cuda
 from trainer.data.loading import on_device
 from trainer.loss_watch import LossWatch
 from trainer.optimization import clip_gradients
-from trainer.precision import autocast
 from trainer.process_group import ProcessGroup
 from trainer.resuming import rehearse
 from trainer.seeds import seed_batch
@@ -100,5 +100,4 @@ class Stepper:
         return norm
 
     def _loss(self, batch: Any) -> torch.Tensor:
-        with autocast(self.config, self.group.device):
-            return self.parts.recipe.loss(self.replica, batch)
+        return batch_loss(self.parts.recipe, self.replica, batch, config=self.config, device=self.group.device)

@@ -1,7 +1,9 @@
 """Evaluation: what a recipe's summary has to have."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 import torch
@@ -21,12 +23,13 @@ class Losses(Classification):
 
     name = "losses"
     told: Mapping[str, float] | None
+    measured: Callable[[torch.Tensor], dict[str, torch.Tensor]] = staticmethod(lambda losses: {"loss": losses})
 
     def quantities(self, data: TaskData) -> tuple[Quantity, ...]:  # noqa: ARG002
         return (Quantity("loss"),)
 
     def measure(self, model: nn.Module, batch: torch.Tensor) -> dict[str, torch.Tensor]:
-        return {"loss": model(batch)[:, 0]}
+        return self.measured(model(batch)[:, 0])
 
     def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:  # noqa: ARG002
         return Evaluation(dict(self.told)) if self.told is not None else None  # type: ignore[return-value]
@@ -37,9 +40,10 @@ def metrics(**told: float) -> dict[str, float]:
     return validated({f"val/{name}": value for name, value in told.items()})
 
 
-def validated(told: dict[str, float] | None) -> dict[str, float]:
+def validated(told: dict[str, float] | None, **parts: Any) -> dict[str, float]:
     recipe = Losses(TrainConfig(model="resnet18", data="digits"))
     recipe.told = told
+    vars(recipe).update(parts)
     samples = torch.ones(3, 2)
     found = evaluate(
         nn.Linear(2, 1),
@@ -82,3 +86,20 @@ def test_metrics_are_handed_on_to_the_last_bit() -> None:
     told = {"accuracy": 1 / 3, "loss": float("inf"), "least": 5e-324}
     assert metrics(**told) == {f"val/{name}": value for name, value in told.items()}
     assert metrics(accuracy=torch.tensor(0.25), loss=float("nan"))["val/accuracy"] == 0.25  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("measured", "complaint"),
+    [
+        (lambda _: {}, "returns no 'loss', which quantities names"),
+        (
+            lambda losses: {"loss": losses.mean()},
+            "returns 'loss' of shape (), which for so many samples has to be (1,)",
+        ),
+        (lambda losses: {"loss": losses[:, None]}, "of shape (2, 1), which for so many samples has to be (2,)"),
+    ],
+    ids=["missing", "mean of the batch", "column"],
+)
+def test_a_recipe_whose_measure_is_not_what_its_quantities_say_is_refused(measured: object, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(complaint)):
+        validated({}, measured=measured)
