@@ -1,6 +1,5 @@
 """A recipe's own options: the check of `train.options` against the JSON schemas that hosts have published."""
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -10,6 +9,8 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from jobs.errors import InvalidSpecError
+from trainer.config import TrainConfig
+from trainer.names import closest
 
 _FIELD = "train.options"
 _SHOWN = 100
@@ -49,14 +50,22 @@ def _refusal(error: ValidationError) -> InvalidSpecError:
     if error.validator == "additionalProperties" and isinstance(given, dict):
         known = list(cast("dict[str, Any]", error.schema).get("properties", {}))
         extra = next(name for name in given if name not in known)
-        near = difflib.get_close_matches(extra, known, n=3) or known
-        hint = f"there are {', '.join(near)}" if near else "it has no options of its own"
-        return InvalidSpecError(".".join([*path, _shown(extra)]), f"is no option of this recipe; {hint}")
+        message = f"is no option of this recipe; {_way_out(extra, known, is_whole=not error.absolute_path)}"
+        return InvalidSpecError(".".join([*path, _shown(extra)]), message[:_LONGEST])
     if error.validator == "required" and isinstance(given, dict):
         missing = next(name for name in cast("list[str]", error.validator_value) if name not in given)
         return InvalidSpecError(".".join([*path, missing]), "has to be given")
     message = error.message.replace(repr(given), _shown(repr(given)))
     return InvalidSpecError(".".join(path), message[:_LONGEST])
+
+
+def _way_out(extra: str, known: Sequence[str], *, is_whole: bool) -> str:
+    """Say what an unknown name may have meant; `is_whole` where it stands in `options` itself, not within one."""
+    if is_whole and extra in TrainConfig.model_fields:
+        return f"{extra} is a field of `train` itself, beside `options`"
+    if near := closest(extra, known):
+        return f"did you mean {near}?"
+    return f"there are {', '.join(known)}" if known else "it has no options of its own"
 
 
 def _shown(given: str) -> str:

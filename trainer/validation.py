@@ -28,21 +28,23 @@ _ELSEWHERE = {
 """What other programs call our options."""
 
 
-def describe(error: ValidationError, *, options: Sequence[str] = ()) -> str:
+def describe(error: ValidationError, *, options: Sequence[str] = (), outer: Sequence[str] = ()) -> str:
     """Name each field in error, what is wrong with it, and what was given.
 
     `options` are the names that there are, where it is a user who names them: an unknown one is then told what it may
-    have meant.
+    have meant. `outer` are those of the whole, where `options` are a part's.
     """
-    return "; ".join(_described(part, options) for part in error.errors(include_url=False))
+    return "; ".join(_described(part, options, outer) for part in error.errors(include_url=False))
 
 
-def _described(part: ErrorDetails, options: Sequence[str]) -> str:
+def _described(part: ErrorDetails, options: Sequence[str], outer: Sequence[str]) -> str:
     field, given = ".".join(map(str, part["loc"])) or "the whole", part["input"]
     said = f"{field}: {part['msg']} (got {given!r:.100})"
     match part["type"]:
         case "not_of_scripts":  # whatever was given: it is the field that is out of place
             return f"{field}: {part['msg']}"
+        case "extra_forbidden" if field in outer:
+            return f"{field} is no option of this recipe; {field} stands beside `options`"
         case "extra_forbidden" if options:
             return f"{field:.100} is no option; {_meant(field, options)}"
         case "missing" if options:

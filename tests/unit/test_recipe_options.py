@@ -16,6 +16,7 @@ SCHEMA = {
         "weights": {"type": "object", "additionalProperties": {"type": "number"}},
         "names": {"type": "object", "propertyNames": {"maxLength": 3}},
         "sizes": {"type": "array", "uniqueItems": True},
+        "patience_of": {"type": "string"},
     },
 }
 
@@ -26,7 +27,17 @@ SCHEMA = {
         ({"share": 2}, "train.options.share", "2 is greater than or equal to the maximum of 1"),
         ({"kind": "c"}, "train.options.kind", "'c' is not one of ['a', 'b']"),
         ({"weights": {"cat": "heavy"}}, "train.options.weights.cat", "'heavy' is not of type 'number'"),
-        ({"shares": 1}, "train.options.shares", "is no option of this recipe; there are share"),
+        ({"shares": 1}, "train.options.shares", "is no option of this recipe; did you mean share?"),
+        (
+            {"mask": 1},
+            "train.options.mask",
+            "is no option of this recipe; there are share, kind, weights, names, sizes, patience_of",
+        ),
+        (
+            {"patience": 3},
+            "train.options.patience",
+            "is no option of this recipe; patience is a field of `train` itself, beside `options`",
+        ),
     ],
 )
 def test_an_option_that_does_not_fit_is_named_with_what_is_wrong(
@@ -48,7 +59,7 @@ LONG = "x" * 100_000
         ({"weights": {LONG: "heavy"}}, "'heavy' is not of type 'number'"),
         ({"names": {LONG: 1}}, "is too long"),
         ({"sizes": [1] * 100_000}, "has non-unique elements"),
-        ({LONG: 1}, "share, kind, weights, names, sizes"),
+        ({LONG: 1}, "share, kind, weights, names, sizes, patience_of"),
     ],
 )
 def test_what_was_given_is_shown_by_its_beginning_and_what_is_wrong_with_it_whole(

@@ -139,7 +139,8 @@ def options_of(config: TrainConfig, model: type[Options]) -> Options:
     try:
         return model.model_validate(config.options)
     except ValidationError as error:
-        raise ConfigError(f"options: {describe(error, options=tuple(model.model_fields))}") from error
+        own, outer = tuple(model.model_fields), tuple(TrainConfig.model_fields)
+        raise ConfigError(f"options: {describe(error, options=own, outer=outer)}") from error
 
 
 def open_data(recipe: Recipe, group: ProcessGroup) -> TaskData:

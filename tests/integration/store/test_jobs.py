@@ -100,7 +100,7 @@ def test_what_no_host_has_published_is_refused_with_the_nearest_name(
 @pytest.mark.parametrize(
     ("options", "field", "complaint"),
     [
-        ({"mixp": 0.2}, "train.options.mixp", "is no option of this recipe; there are mixup"),
+        ({"mixp": 0.2}, "train.options.mixp", "is no option of this recipe; did you mean mixup"),
         ({"mixup": -1}, "train.options.mixup", "-1 is less than or equal to the minimum of 0"),
         ({"mixup": "much"}, "train.options.mixup", "'much' is not of type 'number'"),
         ({"mixup": 1, "scales": [1, "x"]}, "train.options.scales.1", "'x' is not of type 'integer'"),
