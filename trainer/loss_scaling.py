@@ -56,6 +56,15 @@ class LossScaling:
             )
         return False
 
+    def warning(self, steps: int) -> str | None:
+        """Return what the user should know at the end of a run of so many steps."""
+        if not 0 < steps == self.skipped_steps:
+            return None
+        return (
+            f"no weight was trained: the gradients of each of the {steps} steps overflowed, while fp16 was still "
+            "looking for the scale of the loss; train longer, or try amp: bf16 or a smaller lr"
+        )
+
     def state(self) -> dict[str, Any] | None:
         """Return what a checkpoint keeps of the factor; None without fp16."""
         return self._scaler.state_dict() or None

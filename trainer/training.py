@@ -271,6 +271,8 @@ class Training:
         if self.patience.is_over and self.epoch < self.config.epochs:
             done = f"ends early, after {self.epoch} of {self.config.epochs} epochs"
             self.journal.append(Log, message=f"{done}: {self.patience.reason(self.parts.recipe.best_metric)}")
+        if (untrained := self.parts.scaling.warning(self.step)) is not None:
+            warn(self.journal, untrained)
         if self.folder is not None:
             if self.folder.is_empty:  # continued from the end of a run whose metric was never a number
                 self._save()

@@ -73,6 +73,18 @@ def test_where_every_step_overflows_it_is_an_error_and_no_endless_run() -> None:
     assert SMALLEST_SCALE / 2 <= state["scale"] < SMALLEST_SCALE
 
 
+def test_a_run_whose_every_step_overflowed_ends_with_a_warning() -> None:
+    trained = Trained("fp16")
+    assert trained.scaling.warning(0) is None
+    for _ in range(2):
+        trained.step(math.inf)
+    said = trained.scaling.warning(trained.number)
+    assert said is not None
+    assert said.startswith("no weight was trained: the gradients of each of the 2 steps overflowed")
+    trained.step(1.0)
+    assert trained.scaling.warning(trained.number) is None
+
+
 def test_a_restored_scale_goes_on_where_it_was_and_another_precision_begins_its_own() -> None:
     trained, other = Trained("fp16"), Trained("fp16")
     for slope in (1.0, math.inf, 1.0):
