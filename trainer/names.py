@@ -1,4 +1,4 @@
-"""Names that users type: which known one a mistyped name may have meant."""
+"""Names that users type: which known one a mistyped name may have meant, and how to tell apart those that are alike."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -15,3 +15,15 @@ def nearest(name: str, known: Sequence[str]) -> str:
     """Return the end of an error message about an unknown name: the nearest known ones, or where to find all."""
     close = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(close)}?" if close else "`python -m trainer catalog` lists what there is"
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Return names that are all different: a number follows each that has come before."""
+    given, found = set(names), dict[str, None]()
+    for name in names:
+        told, number = name, 1
+        while told in found or (number > 1 and told in given):
+            number += 1
+            told = f"{name} ({number})"
+        found[told] = None
+    return tuple(found)

@@ -39,7 +39,7 @@ def test_broken_files_are_left_out_and_two_ranks_with_a_cache_train_what_one_doe
     for run_dir in (shared, alone):
         Run(run_dir).succeed()
         said = [record.message for record in records(run_dir) if isinstance(record, Log)]
-        assert any("1 of 48 images cannot be read and are left out" in message for message in said)
+        assert any("1 of 48 images cannot be used and are left out" in message for message in said)
         assert any("39 training and 8 validation samples" in message for message in said)
         assert [record.step for record in epochs(run_dir)] == [5, 10]
     for name, weights in last_weights(shared).items():

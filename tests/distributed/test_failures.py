@@ -66,7 +66,7 @@ def test_a_file_cut_at_a_third_is_named_before_the_first_step(tmp_path: Path) ->
     run = Run(prepare(tmp_path / "run", data=folder, epochs=1, batch=4, num_workers=1))
     error = fail(run)
     assert error.cause is Cause.DATA
-    assert "1 of 44 images cannot be read" in error.message
+    assert "1 of 44 images cannot be used" in error.message
     assert str(broken) in error.message
     assert records(run.run_dir) == []
 

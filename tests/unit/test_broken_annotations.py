@@ -125,3 +125,18 @@ def test_a_file_of_yolo_that_cannot_be_taken_is_named(line: str, yolo: Path) -> 
     with (yolo / "data.yaml").open("a") as file:
         file.write(f"\n{line}\n")
     refused(yolo, r"/data\.yaml")
+
+
+def test_links_to_folders_that_are_passed_over_in_a_set_of_yolo_are_told(yolo: Path) -> None:
+    (yolo / "images" / "train" / "linked").symlink_to(yolo / "images" / "val")
+    assert open_scenes(yolo, needs="boxes").warnings == (
+        f"data: {yolo / 'images' / 'train' / 'linked'} is a link to a folder inside of a set, and is ignored",
+    )
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to("nowhere")])
+def test_what_is_no_file_in_place_of_yolos_labels_is_named(make: Callable[[Path], object], yolo: Path) -> None:
+    path = yolo / "labels" / "train" / "0001.txt"
+    path.unlink()
+    make(path)
+    refused(yolo, rf"data: {path} (cannot be read|is missing)")

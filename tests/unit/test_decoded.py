@@ -101,7 +101,7 @@ def test_a_jpeg_cut_at_a_third_is_named_before_training(
     workers: int, options: dict[str, object], paths: list[Path]
 ) -> None:
     cut(paths[36])
-    with pytest.raises(DataError, match=r"1 of 40 images cannot be read .*/37\.jpg: not a readable image"):
+    with pytest.raises(DataError, match=r"1 of 40 images cannot be used .*/37\.jpg: not a readable image"):
         opened(paths[:30], paths[30:], num_workers=workers, **options)
 
 
@@ -123,7 +123,7 @@ def test_broken_files_are_skipped_with_a_warning_and_the_others_keep_their_order
     images = opened(paths[:30], paths[30:], num_workers=0, on_bad_image="skip", **options)
     assert images.broken == {paths[3], paths[36]}
     assert len(images.warnings) == 1
-    assert "2 of 40 images cannot be read and are left out" in images.warnings[0]
+    assert "2 of 40 images cannot be used and are left out" in images.warnings[0]
     train, val = images.sources
     assert train.paths == (*paths[:3], *paths[4:30])
     assert torch.equal(train[3], whole.sources[0][4])

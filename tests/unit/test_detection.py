@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 from tests.shapes import NAMES, SIZE, write_coco, write_yolo
@@ -149,6 +150,26 @@ def test_an_image_whose_very_size_cannot_be_read_is_left_out_like_any_other(tmp_
     assert torch.equal(
         data.train[1]["image"], opened(recipe(write_yolo(tmp_path / "whole", train=4, val=2))).train[2]["image"]
     )
+
+
+def test_an_image_of_another_size_than_its_annotations_say_is_named_or_left_out(tmp_path: Path) -> None:
+    root = write_coco(tmp_path, train=3, val=1)
+    Image.new("RGB", (SIZE, SIZE // 2)).save(root / "train" / "0001.png")
+    said = (
+        rf"1 of 4 images cannot be used .*/0001\.png: {SIZE} by {SIZE // 2} pixels, and its annotations are of 96 by 96"
+    )
+    for cache_gb in (0, 1):
+        with pytest.raises(DataError, match=said):
+            opened(recipe(root, cache_gb=cache_gb))
+    assert len(opened(recipe(root, on_bad_image="skip")).train) == 2  # type: ignore[arg-type]  # torch's Dataset has no length
+
+
+def test_a_set_of_which_no_image_with_an_object_is_left_is_refused(tmp_path: Path) -> None:
+    root = write_yolo(tmp_path, train=2, val=1)
+    (root / "labels" / "train" / "0000.txt").unlink()
+    (root / "images" / "train" / "0001.png").write_bytes(b"no image")
+    with pytest.raises(DataError, match="no image of the train set that can be used has an object"):
+        opened(recipe(root, on_bad_image="skip"))
 
 
 def test_a_model_of_the_callers_own_has_to_detect(folder: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image, features
 
-from trainer.data.images import check_ends, image_size, read_image
+from trainer.data.images import check_ends, check_size, image_size, read_image
 from trainer.errors import DataError
 
 
@@ -87,12 +87,16 @@ def test_a_photograph_is_turned_upright(suffix: str, orientation: int, tmp_path:
     assert bright == [corner[orientation]]
 
 
-def test_the_size_of_a_photograph_is_that_of_the_upright_image(tmp_path: Path) -> None:
-    image = Image.new("RGB", (6, 4))
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".tiff", ".webp"])
+def test_the_size_of_a_photograph_is_that_of_the_upright_image(suffix: str, tmp_path: Path) -> None:
+    image, path = Image.new("RGB", (6, 4)), tmp_path / f"image{suffix}"
     exif = image.getexif()
     exif[0x0112] = 6
-    image.save(tmp_path / "image.jpg", exif=exif)
-    assert image_size(tmp_path / "image.jpg") == (4, 6)
+    image.save(path, exif=exif)
+    assert image_size(path) == (4, 6)
+    check_size(path, (6, 4))
+    with pytest.raises(DataError, match=r"4 by 6 pixels, and its annotations are of 6 by 4, .* EXIF"):
+        check_size(path, (4, 6))
 
 
 def test_a_large_jpeg_decoded_small_is_as_near_to_the_original_as_one_decoded_whole(tmp_path: Path) -> None:

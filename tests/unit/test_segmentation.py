@@ -180,5 +180,8 @@ def test_images_that_cannot_be_read_are_named_or_left_out_with_their_masks(tmp_p
     data = opened(recipe(root, on_bad_image="skip"))
     assert len(data.train) == 11  # type: ignore[arg-type]  # torch's Dataset has no length
     assert any("train_0001.jpg" in warning for warning in data.warnings)
+    Image.new("L", (SIZE, 5)).save(root / "SegmentationClass" / "train_0000.png")
+    with pytest.raises(DataError, match=r"train_0000\.jpg: 96 by 96 pixels, and its annotations are of 32 by 5"):
+        opened(recipe(root))
     kept = np.asarray(Image.open(root / "SegmentationClass" / "train_0002.png").resize((SIZE, SIZE), 0))
     assert np.array_equal(data.train[1]["mask"].numpy(), kept)

@@ -29,6 +29,15 @@ def test_a_set_without_a_length_is_refused() -> None:
         open_data(recipe(iter([1]), [1]), ALONE)
 
 
+def test_classes_of_one_name_are_told_apart_with_a_warning() -> None:
+    names = ["background", "x", "x", "x (2)", "x", "background"]
+    data = TaskData([1], [1], "", class_names=names)  # type: ignore[arg-type]
+    assert data.class_names == ("background", "x", "x (3)", "x (2)", "x (4)", "background (2)")
+    assert data.warnings == (
+        "data: classes have the name of another and are told by a number: x (3); x (4); background (2)",
+    )
+
+
 def test_what_is_no_utf8_in_names_and_warnings_is_escaped() -> None:
     data = TaskData([1], [1], "", class_names=("a\udcff", "b"), warnings=("\ud800 is left out",), notes=("\udcff",))  # type: ignore[arg-type]
     assert data.class_names == (r"a\udcff", "b")

@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 
 from trainer.config import TrainConfig
-from trainer.data.images import check_ends, read_image
+from trainer.data.images import check_ends, check_size, read_image
 from trainer.data.pixel_cache import PixelCache, open_cache
 from trainer.data.screening import named, screen
 from trainer.errors import DataError
@@ -69,11 +69,15 @@ class OpenedImages:
     """What is told at the start of the run."""
 
 
-def open_images(*sets: Sequence[Path], config: TrainConfig, group: ProcessGroup) -> OpenedImages:
+def open_images(
+    *sets: Sequence[Path], config: TrainConfig, group: ProcessGroup, sizes: Sequence[tuple[int, int]] | None = None
+) -> OpenedImages:
     """Open the image files of a run's sets, such as training and validation, behind one cache. Every rank has to call.
 
     All files are looked at first, by all ranks together; with a cache they are decoded into it, so that the run's
-    first epoch has that work behind it. Raises DataError naming the broken ones, unless `on_bad_image` skips them.
+    first epoch has that work behind it. `sizes` are the heights and widths, upright, that annotations say the images of
+    all sets have: one of another size counts as broken. Raises DataError naming the broken ones, unless `on_bad_image`
+    skips them.
     """
     paths = [path for each in sets for path in each]
     cache, note = open_cache(len(paths), size=config.image_size, budget_gb=config.cache_gb, group=group)
@@ -81,13 +85,13 @@ def open_images(*sets: Sequence[Path], config: TrainConfig, group: ProcessGroup)
     # Where decoding leaves nothing behind, and a broken file ends the run sooner or later anyway, its two ends have to
     # do: a pass over all of a large set is what the cache would have saved.
     decodes = cache is not None or config.on_bad_image == "skip"
-    look = files.__getitem__ if decodes else partial(_check_ends, files)
+    look = partial(_look, files, sizes, decodes=decodes)
     begun_s = time.monotonic()
     broken = screen(len(paths), look, matter="images", num_workers=config.num_workers, group=group)
     took_s = time.monotonic() - begun_s
     count, what = f"{len(broken)} of {len(paths)} images", named(list(broken.values()))
     if broken and config.on_bad_image == "fail":
-        raise DataError(f"data: {count} cannot be read (on_bad_image: skip leaves such out): {what}")
+        raise DataError(f"data: {count} cannot be used (on_bad_image: skip leaves such out): {what}")
     notes = [note] if note else []
     if took_s > _WORTH_TELLING_S:
         notes.append(f"{len(paths)} images {'decoded' if decodes else 'looked at'} in {took_s:.0f} s")
@@ -97,12 +101,18 @@ def open_images(*sets: Sequence[Path], config: TrainConfig, group: ProcessGroup)
         DecodedFiles([paths[slot] for slot in slots], size=config.image_size, cache=cache, slots=slots)
         for slots in _readable(sets, broken)
     ]
-    warnings = (f"data: {count} cannot be read and are left out: {what}",) if broken else ()
+    warnings = (f"data: {count} cannot be used and are left out: {what}",) if broken else ()
     return OpenedImages(tuple(sources), frozenset(paths[slot] for slot in broken), warnings, tuple(notes))
 
 
-def _check_ends(files: DecodedFiles, index: int) -> None:
-    check_ends(files.paths[index])
+def _look(files: DecodedFiles, sizes: Sequence[tuple[int, int]] | None, index: int, *, decodes: bool) -> None:
+    """Raise DataError for a file that is broken, or no image of the size that it should have."""
+    if sizes is not None:
+        check_size(files.paths[index], sizes[index])
+    if decodes:
+        files[index]
+    else:
+        check_ends(files.paths[index])
 
 
 def _readable(sets: Sequence[Sequence[Path]], broken: Mapping[int, str]) -> list[list[int]]:

@@ -49,8 +49,8 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 """What undoes each value of EXIF's Orientation."""
-_BITS_PER_SAMPLE = 258
-"""The tag of TIFF."""
+_IMAGE_WIDTH, _IMAGE_LENGTH, _BITS_PER_SAMPLE = 256, 257, 258
+"""Tags of TIFF."""
 
 
 def read_image(path: Path, *, size: int) -> torch.Tensor:
@@ -71,10 +71,23 @@ def image_size(path: Path) -> tuple[int, int]:
     """Return the (width, height) in pixels, upright, from the file's head alone. Raises DataError naming the file."""
     try:
         with open_file(path) as file, Image.open(file) as image:
+            width, height = image.size
+            if isinstance(image, TiffImageFile):  # of which some versions of Pillow tell the upright size here
+                width, height = image.tag_v2[_IMAGE_WIDTH], image.tag_v2[_IMAGE_LENGTH]
             turned = image.getexif().get(_ORIENTATION, 1) in (5, 6, 7, 8)
-            return (image.height, image.width) if turned else image.size
+            return (height, width) if turned else (width, height)
     except BROKEN as error:
         raise unreadable(path, error) from error
+
+
+def check_size(path: Path, size: tuple[int, int]) -> None:
+    """Raise DataError for an image, upright, of another height and width: its annotations are of something else."""
+    width, height = image_size(path)
+    if (height, width) != size:
+        turned = ", which it has before EXIF's Orientation turns it upright" if (width, height) == size else ""
+        raise DataError(
+            f"{_shown(path)}: {width} by {height} pixels, and its annotations are of {size[1]} by {size[0]}{turned}"
+        )
 
 
 def check_ends(path: Path) -> None:
@@ -102,8 +115,11 @@ def _has_end(file: BinaryIO, end: bytes | None) -> bool:
 
 def unreadable(path: Path, error: Exception) -> DataError:
     """Say of a file that it cannot be read, and why."""
-    shown = os.fsencode(path).decode(errors="backslashreplace")  # no JSON takes a name that is not UTF-8
-    return DataError(f"{shown}: not a readable image ({type(error).__name__}: {error})")
+    return DataError(f"{_shown(path)}: not a readable image ({type(error).__name__}: {error})")
+
+
+def _shown(path: Path) -> str:
+    return os.fsencode(path).decode(errors="backslashreplace")  # no JSON takes a name that is not UTF-8
 
 
 def _pixels(image: Image.Image, size: int) -> np.ndarray[tuple[int, int, int], np.dtype[np.uint8]]:

@@ -37,7 +37,8 @@ def open_scene_data(config: TrainConfig, *, needs: Needs, group: ProcessGroup) -
 
     scenes = open_scenes(data_path(config.data), needs=needs, survey=shared_out)
     sets = [[scene.path for scene in members] for members in (scenes.train, scenes.val)]
-    opened = open_images(*sets, config=config, group=group)
+    sizes = [scene.size for scene in (*scenes.train, *scenes.val)]
+    opened = open_images(*sets, config=config, group=group, sizes=sizes)
     scenes = scenes.without(opened.broken, warnings=opened.warnings)
     train_images, val_images = opened.sources
     return SceneData(scenes, train_images, val_images, opened.notes)

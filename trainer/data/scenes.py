@@ -75,13 +75,24 @@ class Scenes:
         return f"{len(self.train)} train, {len(self.val)} val, sha256 {digest.hexdigest()[:16]}"
 
     def without(self, broken: Collection[Path], *, warnings: Sequence[str]) -> "Scenes":
-        """Return the scenes whose images are not among `broken`, with warnings that say so."""
-        return replace(
-            self,
-            train=tuple(scene for scene in self.train if scene.path not in broken),
-            val=tuple(scene for scene in self.val if scene.path not in broken),
-            warnings=(*self.warnings, *warnings),
+        """Return the scenes whose images are not among `broken`, with warnings that say so.
+
+        Raises DataError for a set in which no object is left.
+        """
+        train, val = (
+            tuple(scene for scene in members if scene.path not in broken) for members in (self.train, self.val)
         )
+        rest = replace(self, train=train, val=val, warnings=(*self.warnings, *warnings))
+        rest.refuse_without_objects("that can be used")
+        return rest
+
+    def refuse_without_objects(self, which: str) -> None:
+        """Raise DataError for a set that has no image, or no object in any; `which` says what is looked at of it."""
+        for name, members in (("train", self.train), ("val", self.val)):
+            if not members:
+                raise DataError(f"data: the {name} set {which} has no image")
+            if not any(len(scene.labels) or scene.mask is not None for scene in members):
+                raise DataError(f"data: no image of the {name} set {which} has an object")
 
 
 @dataclass
@@ -206,9 +217,5 @@ def open_scenes(root: Path, *, needs: Needs, survey: Survey = one_by_one) -> Sce
             "data.yaml or dataset.yaml, and a folder is read as one of them"
         )
     scenes: Scenes = layouts[found[0]].read(root, needs=needs, survey=survey)
-    for name, members in (("train", scenes.train), ("val", scenes.val)):
-        if not members:
-            raise DataError(f"data: the {name} set of {root} has no image")
-        if not any(len(scene.labels) or scene.mask is not None for scene in members):
-            raise DataError(f"data: no image of the {name} set of {root} has an object")
+    scenes.refuse_without_objects(f"of {root}")
     return scenes

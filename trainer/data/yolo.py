@@ -1,5 +1,6 @@
 """YOLO's layout: a `data.yaml` that names classes and folders of images, with a text file of objects for each image."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,8 @@ import numpy as np
 import yaml
 
 from trainer.data.data_files import naming, read_text
-from trainer.data.images import EXTENSIONS, image_size
+from trainer.data.folders import image_files
+from trainer.data.images import image_size
 from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey
 from trainer.errors import DataError
 
@@ -29,12 +31,15 @@ def read(root: Path, *, needs: Needs, survey: Survey) -> Scenes:
     with naming(path):
         content = _content(path)
         names = _names(content, path)
-        images = {split: _images(root, content, split, path) for split in ("train", "val")}
+        listed = {split: _images(root, content, split, path) for split in ("train", "val")}
+    images = {split: found for split, (found, _) in listed.items()}
+    linked = dict.fromkeys(link for _, links in listed.values() for link in links)
+    warnings = [f"data: {link} is a link to a folder inside of a set, and is ignored" for link in linked]
     report = BoxReport()
     reader = _Reader(root, names, report, needs)
     sizes = iter(survey([image for members in images.values() for image in members], _size))
     sets = {split: tuple(reader.scene(image, next(sizes)) for image in members) for split, members in images.items()}
-    return Scenes(names, sets["train"], sets["val"], report.warnings())
+    return Scenes(names, sets["train"], sets["val"], (*warnings, *report.warnings()))
 
 
 def _content(path: Path) -> Mapping[str, Any]:
@@ -56,28 +61,25 @@ def _names(content: Mapping[str, Any], path: Path) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
-def _images(root: Path, content: Mapping[str, Any], split: str, path: Path) -> list[Path]:
-    """Return the images of a set: in a folder, in a file that lists them, or in several of these."""
+def _images(root: Path, content: Mapping[str, Any], split: str, path: Path) -> tuple[list[Path], list[Path]]:
+    """Return the images of a set: in a folder, in a file that lists them, or in several of these; and links to folders
+    that are passed over.
+    """
     given = content.get(split, f"images/{split}")
     base = root / str(content.get("path") or ".")
     found: list[Path] = []
+    linked: list[Path] = []
     for each in given if isinstance(given, list) else [given]:
         place = base / str(each)
         if place.is_dir():
-            found += sorted(
-                image
-                for image in place.rglob("*")
-                if image.suffix.lower() in EXTENSIONS and not _is_hidden(image.relative_to(place))
-            )
+            images, links = image_files(place)
+            found += images
+            linked += links
         elif place.is_file():
             found += [base / line.strip() for line in read_text(place).splitlines() if line.strip()]
         else:
             raise DataError(f"data: {place} does not exist; {path.name} says that the {split} set is there")
-    return found
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    return found, linked
 
 
 class _Reader:
@@ -90,7 +92,7 @@ class _Reader:
         height, width = size
         objects = ObjectList(self._report, (height, width))
         labels = _label_path(image)
-        if labels.is_file():  # none says that the image has no object
+        if os.path.lexists(labels):  # none says that the image has no object; a link that leads nowhere says nothing
             for number, line in enumerate(read_text(labels).splitlines(), start=1):
                 if line.strip():
                     self._add(line.split(), objects, f"{labels}, line {number}")

@@ -10,8 +10,10 @@ from torch import nn
 from torch.utils.data import Dataset, default_collate
 
 from trainer.config import TrainConfig
+from trainer.data.screening import named
 from trainer.error_report import encodable
 from trainer.errors import ConfigError, DataError
+from trainer.names import distinct
 from trainer.option_model import OptionModel
 from trainer.process_group import ProcessGroup
 from trainer.validation import describe
@@ -49,12 +51,18 @@ class TaskData:
     """Turns a validation batch, already on the rank's device, into what `measure` takes."""
 
     def __post_init__(self) -> None:
-        """Names of folders, and of what is in annotations, need not be text; journal and checkpoints hold nothing else.
+        """Names of folders, and of what is in annotations, need not be text, and journal and checkpoints hold nothing
+        else; nor need they be different, and the figures of each class are told by its name.
 
         It also makes tuples of lists, which the recipes of packages may give.
         """
         for name in ("class_names", "warnings", "notes"):
             object.__setattr__(self, name, tuple(map(encodable, getattr(self, name))))
+        told = distinct(self.class_names)
+        if renamed := [new for new, given in zip(told, self.class_names, strict=True) if new != given]:
+            warning = f"data: classes have the name of another and are told by a number: {named(renamed)}"
+            object.__setattr__(self, "class_names", told)
+            object.__setattr__(self, "warnings", (*self.warnings, warning))
 
 
 @dataclass(frozen=True)
