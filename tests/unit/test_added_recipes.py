@@ -77,6 +77,7 @@ def test_a_recipe_of_a_package_is_known_by_its_name_and_its_options_are_publishe
         ("", r"cannot be imported .*AttributeError"),
         ("Good = 3", "is no class but of type int"),
         (GOOD.replace("def measure", "def mesure"), "has no method measure$"),
+        (GOOD.replace("@classmethod", "").replace("models(cls)", "models(self)"), "models that is no class method"),
         (GOOD.replace("def __init__", "def begin"), "has no __init__ that takes the config$"),
         (GOOD.replace('name = "sound"', 'name = "noise"'), "has the name 'noise', not 'sound'$"),
         (GOOD.replace('description = "Sounds"', ""), "has no text description$"),

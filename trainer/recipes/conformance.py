@@ -20,6 +20,8 @@ def complaints(offered: object, *, name: str) -> tuple[str, ...]:
     if not isinstance(offered, type):
         return (f"is no class but of type {type(offered).__name__}",)
     found = [f"has no method {part}" for part in _METHODS if not _is_own_method(offered, part)]
+    if _is_own_method(offered, "models") and not _is_of_the_class(offered, "models"):
+        found.append("has a models that is no class method: the catalog asks the class")
     if getattr_static(offered, "__init__") in (object.__init__, vars(Recipe)["__init__"]):
         found.append("has no __init__ that takes the config")
     if getattr(offered, "name", None) != name:
@@ -39,3 +41,7 @@ def complaints(offered: object, *, name: str) -> tuple[str, ...]:
 def _is_own_method(offered: type, part: str) -> bool:
     method = getattr_static(offered, part, None)
     return method is not vars(Recipe)[part] and callable(getattr(offered, part, None))
+
+
+def _is_of_the_class(offered: type, part: str) -> bool:
+    return isinstance(getattr_static(offered, part), (classmethod, staticmethod))
