@@ -13,6 +13,7 @@ from trainer.data.loading import on_device
 from trainer.errors import ConfigError
 from trainer.process_group import ProcessGroup
 from trainer.recipes.recipe import Evaluation, Quantity, Recipe, TaskData
+from trainer.reporting import METRIC_NAME, is_metric_name
 
 
 def evaluate(
@@ -35,8 +36,9 @@ def evaluate(
 
     Rank 0 alone summarises, which may take as long as COCO's evaluation does, and tells the others the metrics, to the
     last bit; the figures of each class are for the journal, and rank 0's only. `matter` tells this evaluation from the
-    others of the run. Raises ConfigError on every rank where a metric is missing that the recipe says it has, on rank 0
-    where its summary is none, and on the rank that measures it where a quantity is not of the shape that it is to have.
+    others of the run. Raises ConfigError on every rank where a metric is missing that the recipe says it has, or one
+    has a name that is none, on rank 0 where its summary is none, and on the rank that measures it where a quantity is not
+    of the shape that it is to have.
     """
     group.align_buffers(model)
     assert isinstance(data.val, Sized)
@@ -60,7 +62,7 @@ def evaluate(
     # JSON keeps a float as it is, and Python's knows NaN. A recipe may have a tensor of one element for a float.
     own = json.dumps({name: float(value) for name, value in found.metrics.items()})
     metrics: dict[str, float] = json.loads(group.share(f"evaluation/{matter}", own))
-    _refuse_missing(recipe, metrics)
+    _check_names(recipe, metrics)
     return Evaluation(metrics, found.by_class)
 
 
@@ -85,7 +87,11 @@ def _summary(recipe: Recipe, totals: "_Totals", data: TaskData) -> Evaluation:
     return found
 
 
-def _refuse_missing(recipe: Recipe, metrics: Mapping[str, float]) -> None:
+def _check_names(recipe: Recipe, metrics: Mapping[str, float]) -> None:
+    if unfit := [name for name in metrics if not is_metric_name(name)]:
+        raise ConfigError(
+            f"recipe {recipe.name}: summarize returns a metric {unfit[0][:80]!r}; a name is {METRIC_NAME}"
+        )
     for part in ("best_metric", "tie_metric"):
         if (name := getattr(recipe, part)) not in metrics:
             there = ", ".join(sorted(metrics)) or "none"

@@ -2,6 +2,7 @@
 
 import os
 import time
+import unicodedata
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, get_args
 
@@ -11,6 +12,11 @@ from trainer.run_dir import Progress, RunDir
 Phase = Literal["starting", "training", "evaluating", "saving", "finished", "stopped"]
 assert get_args(Phase) == get_args(Progress.model_fields["phase"].annotation)
 
+METRIC_NAME = "1 to 255 characters of one line: no line breaks or other control characters, no lone surrogates"
+"""What `is_metric_name` asks for, in words."""
+_LONGEST_NAME = 255
+_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
+"""Unicode's categories: control characters, surrogates, and what separates lines and paragraphs."""
 _INTERVAL_S = 0.2
 _WIDTH = 128
 """Bytes of a progress file: always the same, so that one write replaces all of it and no reader sees a mix."""
@@ -56,6 +62,11 @@ def open_journal(run_dir: RunDir, *, rank: int) -> Journal:
 def warn(journal: Journal, message: str) -> None:
     """Tell the user something that does not stop the run."""
     journal.append(Log, level="warning", message=message)
+
+
+def is_metric_name(name: str) -> bool:
+    """Whether a metric can be called so: a terminal shows it in a line, and UTF-8 can hold it."""
+    return 0 < len(name) <= _LONGEST_NAME and not any(unicodedata.category(each) in _UNPRINTABLE for each in name)
 
 
 def metric_fields(values: dict[str, float]) -> dict[str, Any]:

@@ -15,11 +15,9 @@ from trainer.config import SCRIPT
 from trainer.durable_files import sha256_of
 from trainer.errors import JournalError
 from trainer.journal import CheckpointSaved, JournalWriter, Metrics, finite_values
-from trainer.reporting import ProgressFile, metric_fields
+from trainer.reporting import METRIC_NAME, ProgressFile, is_metric_name, metric_fields
 from trainer.run_dir import RUN_DIR_VARIABLE, RunDir
 
-_LONGEST_NAME = 255
-"""Characters of a metric's name."""
 _MOST_STEPS = 2**63
 _MOST_EPOCHS = 2**31
 
@@ -131,16 +129,11 @@ def metric_value(name: str, value: object) -> float:
         raise ValueError(f"metric {name!r}: the number is too large for a float") from error
 
 
-def is_metric_name(name: str) -> bool:
-    """Whether a metric can be called so."""
-    return 0 < len(name) <= _LONGEST_NAME and "\x00" not in name
-
-
 def _metric_name(name: object) -> str:
     if not isinstance(name, str):
         raise TypeError(f"metric {name!r}: a metric is named by text")
     if not is_metric_name(name):
-        raise ValueError(f"metric {name[:80]!r}: a name has 1 to {_LONGEST_NAME} characters, and no NUL")
+        raise ValueError(f"metric {name[:80]!r}: a name is {METRIC_NAME}")
     return name
 
 

@@ -16,6 +16,7 @@ from trainer.evaluation import evaluate
 from trainer.process_group import ProcessGroup
 from trainer.recipes.classification import Classification
 from trainer.recipes.recipe import Evaluation, Quantity, TaskData
+from trainer.reporting import METRIC_NAME
 
 
 class Losses(Classification):
@@ -69,6 +70,10 @@ def validated(told: dict[str, float] | None, **parts: Any) -> dict[str, float]:
             "recipe losses: summarize returns no 'val/loss', its tie_metric (it returns val/accuracy, val/top5)",
         ),
         ({}, "recipe losses: summarize returns no 'val/accuracy', its best_metric (it returns none)"),
+        (
+            {"accuracy": 1.0, "loss": 1.0, "two\nlines": 1.0},
+            f"recipe losses: summarize returns a metric 'val/two\\nlines'; a name is {METRIC_NAME}",
+        ),
     ],
 )
 def test_a_recipe_that_does_not_tell_its_own_metrics_is_refused(told: dict[str, float], complaint: str) -> None:

@@ -24,7 +24,7 @@ FORBIDDEN = {
     "torch-free": [
         *[
             (f"trainer/{name}.py", "import torch")
-            for name in ("config", "devices", "error_report", "errors", "journal", "reports", "run_dir")
+            for name in ("config", "devices", "error_report", "errors", "journal", "user_reports", "run_dir")
         ],
         ("trainer/config.py", "from torchvision import models"),
         ("trainer/errors.py", "from trainer import heavy"),  # torch behind a module of ours

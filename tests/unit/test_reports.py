@@ -72,7 +72,7 @@ def test_other_ranks_of_a_group_that_the_program_made_itself_report_nothing(
 def test_numbers_of_every_kind_become_metrics(run_dir: RunDir) -> None:
     values = {
         "int": 3,
-        "точность 📈": 0.5,
+        "точность 📈 👩\u200d💻": 0.5,
         "tensor": torch.tensor(0.25, requires_grad=True),
         "bfloat16": torch.tensor([2.0], dtype=torch.bfloat16),
         "numpy": np.float32(1.5),
@@ -103,8 +103,10 @@ def test_numbers_of_every_kind_become_metrics(run_dir: RunDir) -> None:
         ({"loss": Decimal(1)}, TypeError, "metric 'loss': Decimal('1') (Decimal) is not a number"),
         ({"loss": torch.ones(2)}, TypeError, "metric 'loss': tensor([1., 1.]) (Tensor) is not a single number"),
         ({"loss": 10**400}, ValueError, "metric 'loss': the number is too large for a float"),
-        ({"": 1}, ValueError, "metric '': a name has 1 to 255 characters"),
-        ({"x" * 256: 1}, ValueError, "a name has 1 to 255 characters"),
+        ({"": 1}, ValueError, "metric '': a name is 1 to 255 characters"),
+        ({"x" * 256: 1}, ValueError, "a name is 1 to 255 characters"),
+        ({"loss\n\u2028": 1}, ValueError, r"metric 'loss\n\u2028': a name is 1 to 255 characters of one line"),
+        ({"\udcff": 1}, ValueError, r"metric '\udcff': a name is 1 to 255 characters of one line"),
     ],
 )
 def test_what_is_no_number_or_no_name_is_refused_by_name(
