@@ -65,6 +65,20 @@ class Perfect(nn.Module):
         ]
 
 
+class Trained(nn.Module):
+    """Detects nothing, and returns in training what it is given."""
+
+    def __init__(self, losses: object) -> None:
+        super().__init__()
+        self.losses = losses
+
+    def forward(self, images: torch.Tensor, targets: list[dict[str, Any]] | None = None) -> Any:
+        if self.training:
+            assert targets is not None
+            return self.losses
+        return [{"boxes": torch.zeros(0, 4), "scores": torch.zeros(0), "labels": torch.zeros(0)} for _ in images]
+
+
 def test_a_detector_that_finds_every_object_has_all_of_the_precision(folder: Path) -> None:
     of = recipe(folder, image_size=64)  # not the images' own size, so boxes travel there and back
     data = opened(of)
@@ -175,7 +189,11 @@ def test_a_set_of_which_no_image_with_an_object_is_left_is_refused(tmp_path: Pat
 def test_a_model_of_the_callers_own_has_to_detect(folder: Path) -> None:
     of = recipe(folder)
     data = opened(of)
-    of.check_model(Perfect([torch.zeros(0, 4)], [torch.zeros(0)]), data)
+    of.check_model(Trained({"loss": torch.zeros(())}), data)
     with pytest.raises(ConfigError, match="a list with a dictionary of boxes, scores and labels"):
         of.check_model(nn.Conv2d(3, 4, 1), data)
+    wrong: tuple[object, ...] = ({}, {"loss": torch.zeros(2)}, torch.zeros(()), [])
+    for losses in wrong:
+        with pytest.raises(ConfigError, match="and in training a dictionary of scalar losses"):
+            of.check_model(Trained(losses), data)
     assert data.class_names == NAMES

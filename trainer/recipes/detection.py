@@ -93,13 +93,15 @@ class Detection:
         return model
 
     def check_model(self, model: nn.Module, data: TaskData) -> None:
-        images, _ = data.prepare_val(data.collate([data.val[0]]))
+        images, targets = data.prepare_val(data.collate([data.val[0]] * 2))
         detections = outputs_of(model, images, config=self.config)
         parts = {"boxes", "scores", "labels"}
-        if not isinstance(detections, list) or len(detections) != 1 or not parts <= set(detections[0]):
+        is_list = isinstance(detections, list) and len(detections) == 2 and parts <= set(detections[0])
+        losses = outputs_of(model, images, targets, config=self.config, is_training=True) if is_list else None
+        if not isinstance(losses, Mapping) or not losses or not all(map(_is_loss, losses.values())):
             raise ConfigError(
                 f"model: {self.config.model} has to return, as torchvision's detectors do, a list with a dictionary of "
-                "boxes, scores and labels for each image in evaluation, and in training a dictionary of losses"
+                "boxes, scores and labels for each image in evaluation, and in training a dictionary of scalar losses"
             )
 
     def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:
@@ -132,6 +134,10 @@ class Detection:
             "val/missed": 1 - found.recall,
         }
         return Evaluation(metrics, by_class)
+
+
+def _is_loss(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.dim() == 0
 
 
 class BoxedImages(Dataset[dict[str, Any]]):

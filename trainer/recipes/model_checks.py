@@ -17,8 +17,11 @@ def refuse_unknown_model(config: TrainConfig, *, known: Sequence[str]) -> None:
         raise ConfigError(f"model: {config.model!r} is no model of {config.recipe}; {nearest(config.model, known)}")
 
 
-def outputs_of(model: nn.Module, images: torch.Tensor, *, config: TrainConfig, is_training: bool = False) -> Any:
-    """Return what a caller's own model makes of images, [N, 3, S, S]: in evaluation, or as in training.
+def outputs_of(
+    model: nn.Module, images: torch.Tensor, *others: Any, config: TrainConfig, is_training: bool = False
+) -> Any:
+    """Return what a caller's own model makes of images, [N, 3, S, S], and what it is called with beside: in evaluation,
+    or as in training.
 
     The model and torch's random generator are then what they were. Raises ConfigError where it does not take them.
     """
@@ -29,7 +32,7 @@ def outputs_of(model: nn.Module, images: torch.Tensor, *, config: TrainConfig, i
     model.train(is_training)
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            return model(images)
+            return model(images, *others)
     except (RuntimeError, ValueError, TypeError, AssertionError, LookupError) as error:
         raise ConfigError(
             f"model: {config.model} does not take a batch of images of shape {tuple(images.shape)}: {error}"
