@@ -37,8 +37,8 @@ def evaluate(
     Rank 0 alone summarises, which may take as long as COCO's evaluation does, and tells the others the metrics, to the
     last bit; the figures of each class are for the journal, and rank 0's only. `matter` tells this evaluation from the
     others of the run. Raises ConfigError on every rank where a metric is missing that the recipe says it has, or one
-    has a name that is none, on rank 0 where its summary is none, and on the rank that measures it where a quantity is not
-    of the shape that it is to have.
+    has a name that is none, on rank 0 where its summary is none, and on the rank that measures it where a quantity is
+    not of the shape that it is to have.
     """
     group.align_buffers(model)
     assert isinstance(data.val, Sized)
