@@ -56,14 +56,14 @@ class TrainConfig(OptionModel):
     """Nominal batch size in samples: gradients of round(nbs / batch) batches are accumulated for one optimizer step,
     which weighs each of their samples once, also where the epoch's last group of batches is short. With `batch` -1 it
     is also the largest batch that is taken."""
-    lr: float = Field(default=0.1, gt=0)
+    lr: float = Field(default=0.1, gt=0, le=1e6)
     """The highest learning rate of the run, for the global batch; `schedule` and `warmup_epochs` say what becomes of
     it."""
     optimizer: Literal["sgd", "adamw"] = "sgd"
     """`sgd` (with `momentum`) or `adamw`."""
     momentum: float = Field(default=0.9, ge=0, lt=1)
     """Momentum of `sgd`; without effect on `adamw`."""
-    weight_decay: float = Field(default=5e-4, ge=0)
+    weight_decay: float = Field(default=5e-4, ge=0, le=1e6)
     """Weight decay, on every parameter."""
     schedule: Literal["constant", "cosine", "linear", "step", "one_cycle"] = "cosine"
     """Learning rate over the steps after the warm-up: `constant`; `cosine` or `linear` from `lr` down to 0 at the last

@@ -148,6 +148,8 @@ def test_each_class_is_told_how_many_samples_it_has_and_how_many_were_right() ->
     [
         ({"label_smoothing": 1}, "options: label_smoothing"),
         ({"mixup": 0}, "options: mixup"),
+        ({"mixup": 1e-320}, "options: mixup"),
+        ({"cutmix": 1e308}, "options: cutmix"),
         ({"randaugment": 31}, "options: randaugment"),
         ({"mixup": True}, "options: mixup: true is a truth value"),
         ({"synthetic": {"train": True}}, r"options: synthetic\.train: Input should be a valid integer"),

@@ -25,6 +25,8 @@ from trainer.train_file import train_config
         ("strategy", "fsdp", "ddp"),
         ("ema", 1, "less than 1"),
         ("nbs", 0, "greater than or equal to 1"),
+        ("lr", 1e308, "less than or equal to 1000000"),
+        ("weight_decay", 1e308, "less than or equal to 1000000"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_by_its_field(field: str, value: object, complaint: str) -> None:

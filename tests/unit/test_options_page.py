@@ -42,7 +42,8 @@ def test_ranges_choices_and_defaults_are_those_that_are_checked() -> None:
     assert "| `nproc_per_node` | whole number from 1 to 1024 |" in page
     assert "| `node_rank` | whole number from 0 to 1023 |" in page
     assert "| `batch` | whole number from -1 to 1000000, but not 0 | `64` |" in page
-    assert "| `lr` | number above 0 | `0.1` |" in page
+    assert "| `lr` | number above 0 to 1000000 | `0.1` |" in page
+    assert "| `clip_norm` | number above 0 |" in page
     assert "| `strategy` | `ddp` or `dp` or `single` | `ddp` |" in page
     assert "| `model` | text | to be given |" in page
     assert "| `sync_bn` | `true` or `false` | none |" in page

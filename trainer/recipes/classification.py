@@ -25,6 +25,9 @@ from trainer.recipes.recipe import Evaluation, Quantity, RecipeOptions, TaskData
 
 _TOP5_CLASSES = 6
 """With five classes or fewer, every answer is among the best five."""
+_LEAST_PARAMETER, _MOST_PARAMETER = 0.001, 1000
+"""Of a beta distribution. Below, hardly a draw is anything but 0 or 1; above, anything but about a half; far beyond,
+what it is drawn by underflows or overflows, and it is no number."""
 
 
 class ClassificationOptions(RecipeOptions):
@@ -32,10 +35,10 @@ class ClassificationOptions(RecipeOptions):
 
     label_smoothing: float = Field(default=0, ge=0, lt=1)
     """Share of each training target that is spread evenly over all classes (Szegedy et al., CVPR 2016)."""
-    mixup: float | None = Field(default=None, gt=0)
+    mixup: float | None = Field(default=None, ge=_LEAST_PARAMETER, le=_MOST_PARAMETER)
     """Mix each training image and its target with another's, by a share drawn from Beta(x, x) with this x (MixUp, Zhang
     et al., ICLR 2018)."""
-    cutmix: float | None = Field(default=None, gt=0)
+    cutmix: float | None = Field(default=None, ge=_LEAST_PARAMETER, le=_MOST_PARAMETER)
     """Put a box of another image into each training image, of an area drawn from Beta(x, x) with this x, and mix the
     targets alike (CutMix, Yun et al., ICCV 2019). With `mixup` as well, each image gets one of the two."""
     randaugment: int | None = Field(default=None, ge=0, le=30)
