@@ -13,6 +13,7 @@ from pathlib import Path
 
 from trainer.config import SCRIPT
 from trainer.durable_files import sha256_of
+from trainer.error_report import encodable
 from trainer.errors import JournalError
 from trainer.journal import CheckpointSaved, JournalWriter, Metrics, finite_values
 from trainer.reporting import METRIC_NAME, ProgressFile, is_metric_name, metric_fields
@@ -76,6 +77,8 @@ class Reports:
             raise IsADirectoryError(f"checkpoint: {file} is a folder; a checkpoint is told of as one file")
         if not file.is_file():
             raise FileNotFoundError(f"checkpoint: there is no file {file}; tell of it once it is saved")
+        if encodable(str(file)) != str(file):
+            raise ValueError(f"checkpoint: {str(file)!r} is no UTF-8, as a path in the journal has to be")
         _sync(file)
         self._append(
             CheckpointSaved,

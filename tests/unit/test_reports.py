@@ -148,6 +148,14 @@ def test_a_checkpoint_is_told_of_once_it_is_a_file(run_dir: RunDir, tmp_path: Pa
     assert list(read_records(run_dir.journal)) == []
 
 
+def test_a_checkpoint_whose_path_the_journal_cannot_hold_is_refused(run_dir: RunDir, tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.pt")
+    Path(path).touch()
+    with pytest.raises(ValueError, match=r"^checkpoint: '.*\\udcff\.pt' is no UTF-8"):
+        rankzero.checkpoint(path, step=1)
+    assert list(read_records(run_dir.journal)) == []
+
+
 def test_inside_a_training_of_ours_metrics_are_taken_and_checkpoints_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
