@@ -3,11 +3,12 @@
 Loads no torch of its own, so that a command that runs trials can answer `--help` at once.
 """
 
+import fcntl
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from trainer.config import TrainConfig
@@ -63,14 +64,41 @@ def placed(train: TrainConfig, devices: Sequence[str], world_size: int) -> Train
 
 @contextmanager
 def temporary_folder(purpose: str) -> Iterator[Path]:
-    """A folder that is gone at the end, also where a signal that stops a run comes between two runs."""
+    """A folder that is gone at the end, also where a signal that stops a run comes between two runs.
+
+    What a process that was killed has left behind, the next one with the same purpose removes.
+    """
+    prefix = f"rankzero-{purpose}-"
     with interruptible() as ignore_signals:
-        folder = Path(tempfile.mkdtemp(prefix=f"rankzero-{purpose}-"))
+        _remove_abandoned(prefix)
+        folder, held = _held_folder(prefix)
         try:
             yield folder
         finally:
             ignore_signals()
             shutil.rmtree(folder)
+            os.close(held)
+
+
+def _held_folder(prefix: str) -> tuple[Path, int]:
+    """Make a folder that is locked for as long as this process lives, or until the descriptor is closed."""
+    unheld = Path(tempfile.mkdtemp(prefix=f".{prefix}"))
+    held = os.open(unheld, os.O_RDONLY)
+    with suppress(OSError):  # not every file system of a network has locks: there, none is found to be abandoned either
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    # It gets its name only now, so that nobody finds it unlocked.
+    return unheld.rename(unheld.with_name(unheld.name.removeprefix("."))), held
+
+
+def _remove_abandoned(prefix: str) -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError):  # somebody holds it, or it is another user's
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
+            finally:
+                os.close(descriptor)
 
 
 def complete(run_dir: RunDir, config: RunConfig, run: Callable[[RunDir], Outcome]) -> Completed:

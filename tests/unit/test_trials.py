@@ -1,42 +1,37 @@
-"""Trials: what a command that runs them ends with."""
+"""Trials: what they leave on the disk."""
 
-import os
 import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
-from trainer.errors import Cause, ConfigError, RunFailedError
-from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
-from trainer.trials import status_of
+from trainer.trials import temporary_folder
+
+KILLED = """
+import os, signal
+from trainer.trials import temporary_folder
+
+with temporary_folder("bench") as folder:
+    (folder / "images").mkdir()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
-@pytest.mark.parametrize(
-    ("cause", "status"),
-    [(Cause.CONFIG, EXIT_USAGE), (Cause.DISK_FULL, EXIT_DISK_FULL), (Cause.EXCEPTION, EXIT_FAILED)],
-)
-def test_a_command_ends_with_what_its_trial_has_ended_by_and_says_it(
-    cause: Cause, status: int, capsys: pytest.CaptureFixture[str]
+def test_what_a_killed_process_has_left_is_removed_by_the_next_and_what_is_in_use_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail() -> int:
-        raise RunFailedError("the run on one rank failed: why", cause=cause)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    killed = subprocess.run([sys.executable, "-c", KILLED], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    (abandoned,) = tmp_path.iterdir()
 
-    assert status_of(fail) == status
-    assert capsys.readouterr().err == f"{cause}: the run on one rank failed: why\n"
-
-
-def test_a_command_that_is_stopped_ends_as_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
-    def stop() -> int:
-        os.kill(os.getpid(), signal.SIGTERM)
-        return 0
-
-    assert status_of(stop) == EXIT_INTERRUPTED
-    assert capsys.readouterr().err == "interrupted: stopped by SIGTERM\n"
-
-
-def test_a_command_has_its_own_status_and_what_cannot_be_run_is_not_its_matter() -> None:
-    def refuse() -> int:
-        raise ConfigError("batch: no")
-
-    assert status_of(lambda: 1) == 1
-    with pytest.raises(ConfigError, match="batch: no"):
-        status_of(refuse)
+    with temporary_folder("bench") as first:
+        assert not abandoned.exists()
+        with temporary_folder("bench") as second:
+            assert sorted(tmp_path.iterdir()) == sorted([first, second])
+        assert list(tmp_path.iterdir()) == [first]
+    assert list(tmp_path.iterdir()) == []
