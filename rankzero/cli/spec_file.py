@@ -1,5 +1,6 @@
 """A job spec from a YAML or JSON file, standard input and flags, the later ones on top of the earlier."""
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,15 @@ import yaml
 from rankzero.errors import UsageError
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML with all numbers of JSON: without more, PyYAML reads `1e-3` as text, for which it wants `1.0e-3`."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
 def read_spec(path: Path | None) -> dict[str, Any]:
     """Return the spec in a file, or in standard input for `-`. Raises UsageError where it holds none."""
     if path is None:
@@ -17,7 +27,7 @@ def read_spec(path: Path | None) -> dict[str, Any]:
     name = "standard input" if str(path) == "-" else str(path)
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-        content = yaml.safe_load(text)
+        content = _loaded(text)
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror}") from error
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
@@ -76,10 +86,14 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"--set {key}={text}: a part of {key!r} has no name")
         found.pop(key, None)  # the last one of a name counts, at the place where it stands
         try:
-            found[key] = yaml.safe_load(text)
+            found[key] = _loaded(text)
         except yaml.YAMLError as error:
             raise UsageError(f"--set {key}={text}: {' '.join(str(error).split())}") from error
     return found
+
+
+def _loaded(text: str) -> Any:
+    return yaml.load(text, Loader=_Loader)  # noqa: S506  (a SafeLoader)
 
 
 def _pair(word: str) -> tuple[str, str]:

@@ -41,6 +41,16 @@ def test_a_field_is_set_by_its_flag_or_by_name_and_not_by_both(field: str) -> No
         merged({}, job={}, train=flags | {field: 4}, settings=settings)
 
 
+@pytest.mark.parametrize(("text", "number"), [("1e-1", 0.1), ("1.5E3", 1500), ("-2e+2", -200), (".5e1", 5)])
+def test_a_number_with_an_exponent_is_one_in_settings_and_in_a_json_file(
+    text: str, number: float, tmp_path: Path
+) -> None:
+    assert parse_settings([f"options.mixup={text}"]) == {"options.mixup": number}
+    file = tmp_path / "job.json"
+    file.write_text(f'{{"train": {{"options": {{"mixup": {text}, "name": "e1", "hash": "1e-1"}}}}}}')
+    assert read_spec(file)["train"]["options"] == {"mixup": number, "name": "e1", "hash": "1e-1"}
+
+
 def test_a_setting_of_null_is_set() -> None:
     spec = {"train": {"nbs": 64}}
     assert merged(spec, job={}, train={}, settings=parse_settings(["nbs=null"])) == {"train": {"nbs": None}}
