@@ -89,6 +89,18 @@ def test_a_box_beyond_its_image_is_clipped_and_one_without_area_left_out_with_wa
     )
 
 
+def test_images_that_are_listed_twice_or_in_both_sets_are_told(tmp_path: Path) -> None:
+    lists = write("voc", tmp_path) / "ImageSets" / "Main"
+    train, val = ((lists / f"{split}.txt").read_text().split() for split in ("train", "val"))
+    (lists / "val.txt").write_text("\n".join([*val, *train[:2], val[0]]))
+    scenes = open_scenes(tmp_path, needs="boxes")
+    assert scenes.warnings == (
+        "data: images that are in both sets, so that validation is on what was trained on: 2 "
+        f"(first: JPEGImages/{train[0]}.jpg)",
+        f"data: images that the val set lists more than once: 1 (first: JPEGImages/{val[0]}.jpg)",
+    )
+
+
 def test_an_image_without_objects_is_kept(tmp_path: Path) -> None:
     for layout in WRITERS:
         root = write(layout, tmp_path / layout)

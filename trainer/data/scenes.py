@@ -1,7 +1,8 @@
 """Scenes: images with the objects in them, as annotation tools leave them on disk, and which layout a folder has."""
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -85,6 +86,16 @@ class Scenes:
         rest = replace(self, train=train, val=val, warnings=(*self.warnings, *warnings))
         rest.refuse_without_objects("that can be used")
         return rest
+
+    def repeats(self) -> Iterator[str]:
+        """Yield what the user should know of images that are listed more than once."""
+        train, val = (Counter(scene.name for scene in members) for members in (self.train, self.val))
+        if shared := sorted(train.keys() & val.keys()):
+            said = f"{len(shared)} (first: {shared[0]})"
+            yield f"data: images that are in both sets, so that validation is on what was trained on: {said}"
+        for split, counts in (("train", train), ("val", val)):
+            if twice := sorted(name for name, count in counts.items() if count > 1):
+                yield f"data: images that the {split} set lists more than once: {len(twice)} (first: {twice[0]})"
 
     def refuse_without_objects(self, which: str) -> None:
         """Raise DataError for a set that has no image, or no object in any; `which` says what is looked at of it."""
@@ -218,4 +229,4 @@ def open_scenes(root: Path, *, needs: Needs, survey: Survey = one_by_one) -> Sce
         )
     scenes: Scenes = layouts[found[0]].read(root, needs=needs, survey=survey)
     scenes.refuse_without_objects(f"of {root}")
-    return scenes
+    return replace(scenes, warnings=(*scenes.warnings, *scenes.repeats()))
