@@ -277,3 +277,14 @@ def test_the_samples_tell_another_annotation_and_not_another_place(tmp_path: Pat
     with (moved / "labels" / "train" / "0000.txt").open("a") as labels:
         labels.write("\n0 0.5 0.5 0.1 0.1")
     assert open_scenes(moved, needs="boxes").samples != first
+
+
+def test_more_classes_than_a_masks_bytes_can_tell_are_refused_for_masks_alone(tmp_path: Path) -> None:
+    root = write("yolo", tmp_path, needs="masks")
+    for count in (254, 255):
+        (root / "data.yaml").write_text(f"train: images/train\nval: images/val\nnames: {list(range(count))}")
+        assert len(open_scenes(root, needs="boxes").class_names) == count
+        if count == 254:
+            open_scenes(root, needs="masks")
+    with pytest.raises(DataError, match=r"has 255 classes, and a mask .* 254 of them fit"):
+        open_scenes(root, needs="masks")

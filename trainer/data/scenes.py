@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from trainer.data.data_files import naming
 from trainer.errors import DataError
 
 Needs = Literal["boxes", "masks"]
@@ -220,7 +221,8 @@ def open_scenes(root: Path, *, needs: Needs, survey: Survey = one_by_one) -> Sce
     if not root.is_dir():
         raise DataError(f"data: {root} is not a folder" if root.exists() else f"data: folder {root} does not exist")
     layouts = {"VOC": voc, "COCO": coco, "YOLO": yolo}
-    found = [name for name, layout in layouts.items() if layout.is_layout_of(root)]
+    with naming(root):  # such as a folder that only others may look into
+        found = [name for name, layout in layouts.items() if layout.is_layout_of(root)]
     if len(found) != 1:
         seen = f"looks like {' and '.join(found)}" if found else "has none of the layouts that can be read"
         raise DataError(
@@ -229,4 +231,6 @@ def open_scenes(root: Path, *, needs: Needs, survey: Survey = one_by_one) -> Sce
         )
     scenes: Scenes = layouts[found[0]].read(root, needs=needs, survey=survey)
     scenes.refuse_without_objects(f"of {root}")
+    if needs == "masks" and (count := len(scenes.class_names)) >= VOID:
+        raise DataError(f"data: {root} has {count} classes, and a mask has one byte a pixel: {VOID - 1} of them fit")
     return replace(scenes, warnings=(*scenes.warnings, *scenes.repeats()))

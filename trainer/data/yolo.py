@@ -139,8 +139,8 @@ def _size(path: Path) -> tuple[int, int]:
     """Return the image's height and width, upright."""
     try:
         width, height = image_size(path)
-    except DataError:
-        if not path.exists():
+    except DataError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
             raise DataError(f"data: image {path} does not exist") from None
         return 1, 1  # all images are looked at before training, and what becomes of one like this is said there
     return height, width
