@@ -1,6 +1,8 @@
 """Scenes: what is read of the layouts of VOC, COCO and YOLO, what is put right, and what is refused."""
 
+import errno
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -288,3 +290,12 @@ def test_more_classes_than_a_masks_bytes_can_tell_are_refused_for_masks_alone(tm
             open_scenes(root, needs="masks")
     with pytest.raises(DataError, match=r"has 255 classes, and a mask .* 254 of them fit"):
         open_scenes(root, needs="masks")
+
+
+def test_a_folder_that_may_not_be_looked_into_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)  # nothing is forbidden to root
+    with pytest.raises(DataError, match=rf"^data: {tmp_path}: PermissionError: .*Permission denied"):
+        open_scenes(tmp_path, needs="boxes")

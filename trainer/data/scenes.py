@@ -218,10 +218,10 @@ def open_scenes(root: Path, *, needs: Needs, survey: Survey = one_by_one) -> Sce
     """
     from trainer.data import coco, voc, yolo  # each builds on this module
 
-    if not root.is_dir():
-        raise DataError(f"data: {root} is not a folder" if root.exists() else f"data: folder {root} does not exist")
     layouts = {"VOC": voc, "COCO": coco, "YOLO": yolo}
     with naming(root):  # such as a folder that only others may look into
+        if not root.is_dir():
+            raise DataError(f"data: {root} is not a folder" if root.exists() else f"data: folder {root} does not exist")
         found = [name for name, layout in layouts.items() if layout.is_layout_of(root)]
     if len(found) != 1:
         seen = f"looks like {' and '.join(found)}" if found else "has none of the layouts that can be read"
