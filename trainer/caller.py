@@ -16,6 +16,7 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.nn.utils.parametrize import is_parametrized
 
 from trainer.durable_files import write_atomic
+from trainer.error_report import safe_text
 from trainer.errors import ConfigError
 from trainer.journal import Record
 from trainer.main_module import MainModule, refuse_call_during_import
@@ -87,7 +88,7 @@ def copied(call: Call) -> Call:
     except MemoryError:
         raise
     except Exception as error:
-        what, why = _described(call.model), f"{type(error).__name__}: {error}"
+        what, why = _described(call.model), f"{type(error).__name__}: {safe_text(error)}"
         raise ConfigError(f"model: {what} cannot be copied ({why}); {_way_out(call.model)}") from error
     model.zero_grad(set_to_none=True)
     return Call(model, call.callbacks)
@@ -123,8 +124,8 @@ def read_call(run_dir: RunDir) -> Call:
         raise
     except Exception as error:
         raise ConfigError(
-            f"model, callbacks: a rank cannot rebuild what it was handed ({type(error).__name__}: {error}); what that "
-            'consists of has to be defined at the top level, outside of `if __name__ == "__main__":`'
+            f"model, callbacks: a rank cannot rebuild what it was handed ({type(error).__name__}: {safe_text(error)}); "
+            'what that consists of has to be defined at the top level, outside of `if __name__ == "__main__":`'
         ) from error
     _going_on.append(Call(model, callbacks))
     return _going_on[-1]
@@ -175,7 +176,7 @@ def _refuse_unpicklable(name: str, value: object, main: MainModule) -> None:
     except Exception as error:
         raise ConfigError(
             f"{name}: {kind} cannot be handed to the ranks, which are processes of their own "
-            f"({type(error).__name__}: {error}); {_way_out(value)}"
+            f"({type(error).__name__}: {safe_text(error)}); {_way_out(value)}"
         ) from error
     if trial.of_main and not main.is_importable:
         raise ConfigError(

@@ -62,10 +62,12 @@ class ErrorReport(BaseModel):
         Those name the field or the file themselves, and `cause` what kind of error it is.
         """
         kind, text = type(error), safe_text(error).strip()
-        said = text if text and isinstance(error, TrainingError) else f"{kind.__name__}: {text}"
+        said = (
+            text if text and isinstance(error, TrainingError) else f"{kind.__name__}: {text}" if text else kind.__name__
+        )
         return cls(
             cause=cause,
-            message=said.strip().splitlines()[0][:2000],
+            message="".join(said.splitlines()[:1])[:2000],
             time=datetime.now(UTC),
             rank=rank,
             exception=f"{kind.__module__}.{kind.__qualname__}",

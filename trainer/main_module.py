@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from trainer.error_report import safe_text
 from trainer.errors import ConfigError
 
 _MAIN = "__mp_main__"
@@ -99,7 +100,7 @@ class MainModule:
         if failure is not None:
             raise ConfigError(
                 f"{shown} cannot be imported by the ranks, which get the script's model and callbacks from it: its top "
-                f"level raised {type(failure).__name__}: {failure}; put what is not for them under "
+                f"level raised {type(failure).__name__}: {safe_text(failure)}; put what is not for them under "
                 '`if __name__ == "__main__":`'
             ) from failure
         return content

@@ -64,23 +64,38 @@ def end_with(body: Callable[[], None], tell: Callable[[BaseException], int]) -> 
     """Call `body` and end this process, at once: a teardown among dead peers might never return.
 
     `tell` is called with what ended the body early, and returns the exit status. A process that the user's code forks
-    comes back here as well: what it raises ends it as it would any, and is not this process's to tell.
+    comes back here as well: how it ends is not this process's to tell.
     """
     pid = os.getpid()
     try:
         body()
         status = 0
-    except BaseException as error:
-        if os.getpid() != pid:
-            raise
+    except BaseException as error:  # noqa: BLE001  (whatever ends a rank is reported, not only what we foresee)
         from trainer.run_dir import EXIT_INTERRUPTED
 
-        if (status := tell(error)) != EXIT_INTERRUPTED:
+        if os.getpid() != pid:
+            status = _status_under_python(error)
+        elif (status := tell(error)) != EXIT_INTERRUPTED:
             _print_exception(error)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # the log lies on a disk that may be full, or user code closed the stream
             stream.flush()
     os._exit(status)
+
+
+def _status_under_python(error: BaseException) -> int:
+    """Say on standard error what ends a process, and return the status that Python would end with.
+
+    Python would also tear down what a forked process has inherited, such as the loader processes, which the rank needs.
+    """
+    if not isinstance(error, SystemExit):
+        _print_exception(error)
+        return 1
+    if error.code is None or isinstance(error.code, int):
+        return (error.code or 0) & 0xFF
+    with suppress(OSError, ValueError):
+        sys.stderr.write(f"{error.code}\n")
+    return 1
 
 
 def _is_unheard_signal(_interrupt: KeyboardInterrupt) -> bool:

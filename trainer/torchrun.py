@@ -67,12 +67,15 @@ def train_as_rank(file: TrainFile, environment: RankEnvironment, *, output: Path
     own = copied(call) if call is not None else Call(model=None, callbacks=())
     meeting = meet(file, environment, output=output, has_call=call is not None, on_shared_folder=True)
     rank = _Rank(environment, meeting)
+    pid = os.getpid()
     with _handlers_given_back(), calling(own):
         failed = True
         try:
             rank.train()
             failed = False
         except (Exception, SystemExit) as error:
+            if os.getpid() != pid:  # forked by the user's code, whose end is not this rank's
+                raise
             loader_check = signal.getsignal(signal.SIGCHLD)  # torch's, which it sets but once in a process
             rank.tell(error)
             signal.signal(signal.SIGCHLD, loader_check)
@@ -82,7 +85,8 @@ def train_as_rank(file: TrainFile, environment: RankEnvironment, *, output: Path
                 raise
             raise error_of(told, rank.run_dir.path) from error
         finally:
-            _leave_group(failed=failed)
+            if os.getpid() == pid:
+                _leave_group(failed=failed)
     return rank.run_dir
 
 

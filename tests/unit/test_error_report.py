@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import pytest
 
-from trainer.error_report import ErrorReport, error_of
-from trainer.errors import Cause
+from trainer.error_report import ErrorReport, error_of, traceback_of
+from trainer.errors import Cause, ConfigError
 
 
 def report(message: str) -> ErrorReport:
@@ -49,3 +49,28 @@ def test_the_first_to_write_an_error_file_has_the_word(
     assert written is not None
     assert written.message == "first"
     assert [file.name for file in tmp_path.iterdir()] == ["error.json"]
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise LookupError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (AssertionError(), "AssertionError"),
+        (ValueError("\nfirst\u2028second"), "ValueError: first"),
+        (ValueError("bad \udcff"), r"ValueError: bad \udcff"),
+        (Mute(), "Mute: <no text: LookupError in its __str__>"),
+        (ConfigError(Mute()), "<no text: LookupError in its __str__>"),
+    ],
+    ids=["no text", "several lines", "a lone surrogate", "no string", "one of ours"],
+)
+def test_every_exception_has_a_message_of_one_line_that_can_be_written(
+    error: BaseException, message: str, tmp_path: Path
+) -> None:
+    report = ErrorReport.of(error, cause=Cause.EXCEPTION, rank=0, traceback=traceback_of(error))
+    report.write(tmp_path / "error.json")
+    assert report.message == message
+    assert ErrorReport.read(tmp_path / "error.json") == report
