@@ -80,6 +80,7 @@ def test_pipes_folders_and_links_to_themselves_are_named_in_place_of_annotations
         ("images", {"width": HUGE}, ": image 0 needs file_name, width and height"),
         ("categories", {"id": [1]}, ": a category without id and name"),
         ("categories", {"id": float("inf")}, ": a category without id and name"),
+        ("categories", {"name": None}, ": a category without id and name: None is no name of a class"),
         ("categories", {"id": 20}, ": category 20 is listed twice"),
         ("annotations", {"image_id": [1]}, ": annotation 1 has no image_id"),
         ("annotations", {"category_id": [1]}, ", annotation 1: category_id has to be"),
@@ -118,6 +119,10 @@ def test_a_file_of_coco_that_is_nested_without_end_is_named(coco: Path) -> None:
         'count: !!int ""',
         "deep: " + "[" * 5000,
         "names: {0: a, x: b}",
+        "names: [a, ~]",
+        "names: [a, [b]]",
+        "train:",
+        "train: [{a: b}]",
         f"train: {'x' * 300}",
     ],
 )

@@ -11,7 +11,7 @@ import numpy as np
 
 from trainer.data.data_files import naming, read_bytes
 from trainer.data.run_lengths import check_run_lengths
-from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey, declared_size
+from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey, class_name, declared_size
 from trainer.errors import DataError
 
 
@@ -63,7 +63,7 @@ def _get(content: Any, name: str) -> Any:
 
 def _categories(content: Mapping[str, Any], path: Path) -> dict[int, str]:
     with naming(path, ": a category without id and name"):
-        categories = [(int(each["id"]), str(each["name"])) for each in content["categories"]]
+        categories = [(int(each["id"]), class_name(each["name"])) for each in content["categories"]]
     if not categories:
         raise DataError(f"data: {path} has no categories")
     if twice := _twice(key for key, _ in categories):

@@ -178,6 +178,15 @@ def declared_size(width: Any, height: Any) -> tuple[int, int]:
     return int(sides[0]), int(sides[1])
 
 
+def class_name(given: Any) -> str:
+    """Return what an annotation file calls a class, as text. Raises ValueError for what is no name."""
+    if isinstance(given, (list, dict)):  # which YAML may nest without end
+        raise ValueError(f"a {type(given).__name__} is no name of a class")
+    if given is None or not str(given).strip():
+        raise ValueError(f"{given!r} is no name of a class")
+    return str(given)
+
+
 _LONGEST = 2**31 - 1
 """Pixels of a side: more, and no format of images could hold it."""
 _FARTHEST = 1e6

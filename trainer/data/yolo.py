@@ -11,7 +11,7 @@ import yaml
 from trainer.data.data_files import naming, read_text
 from trainer.data.folders import image_files
 from trainer.data.images import image_size
-from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey
+from trainer.data.scenes import BoxReport, Needs, ObjectList, Scene, Scenes, Shape, Survey, class_name
 from trainer.errors import DataError
 
 _FILES = ("data.yaml", "data.yml", "dataset.yaml", "dataset.yml")
@@ -58,7 +58,7 @@ def _names(content: Mapping[str, Any], path: Path) -> tuple[str, ...]:
         names = [names[index] for index in range(len(names))]
     if not isinstance(names, list) or not names:
         raise DataError(f"data: {path}: names has to be a list of the classes, or to number them from 0")
-    return tuple(map(str, names))
+    return tuple(map(class_name, names))
 
 
 def _images(root: Path, content: Mapping[str, Any], split: str, path: Path) -> tuple[list[Path], list[Path]]:
@@ -70,7 +70,11 @@ def _images(root: Path, content: Mapping[str, Any], split: str, path: Path) -> t
     found: list[Path] = []
     linked: list[Path] = []
     for each in given if isinstance(given, list) else [given]:
-        place = base / str(each)
+        if not isinstance(each, str):
+            raise DataError(
+                f"data: {path}: {split} has to be a folder, or a file that lists images, or a list of these"
+            )
+        place = base / each
         if place.is_dir():
             images, links = image_files(place)
             found += images
