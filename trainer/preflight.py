@@ -11,6 +11,9 @@ from typing import Any
 from trainer.config import DEFAULT_WEIGHTS, SCRIPT, TrainConfig
 from trainer.data.known import KNOWN_DATA, data_path, refuse_missing_files
 from trainer.errors import CheckpointError, ConfigError, DataError
+from trainer.recipes.options import options_of
+from trainer.recipes.own_options import OWN_OPTIONS
+from trainer.recipes.registry import refuse_unknown_recipe
 from trainer.run_dir import RunConfig, RunDir
 from trainer.schedules import refuse_endless_warmup
 from trainer.script.options import ScriptOptions, script_options
@@ -40,9 +43,9 @@ def check_inputs(config: RunConfig, *, written: TrainConfig, has_own_model: bool
     meet: one that did not even come would have the others wait for it.
 
     Raises:
-        ConfigError: for an unknown name of a data set, a file of weights that is not there, a warm-up that does not end
-            and, where torch is loaded, for an unknown model, an option that the recipe does not take or a device that
-            this host does not have.
+        ConfigError: for an unknown name of a data set or a recipe, an option that a recipe of our own does not take, a
+            file of weights that is not there, a warm-up that does not end and, where torch is loaded, for an unknown
+            model, an option that a package's recipe does not take or a device that this host does not have.
         DataError: for a data folder that is not there, and the missing files of a data set that is known by name.
         CheckpointError: for a checkpoint that is not there.
     """
@@ -60,6 +63,9 @@ def check_inputs(config: RunConfig, *, written: TrainConfig, has_own_model: bool
     if written.weights is not None and written.weights != DEFAULT_WEIGHTS:
         _refuse_missing_weights(written.weights, _expanded(written.weights))
     refuse_endless_warmup(written)
+    refuse_unknown_recipe(written.recipe)
+    if written.recipe in OWN_OPTIONS:  # those of a package's are its own to read, once it is imported
+        options_of(written, OWN_OPTIONS[written.recipe])
     if "torch" in sys.modules:
         _check_devices(config)
         _check_recipe(written, has_own_model=has_own_model)

@@ -1,5 +1,7 @@
 """The preflight: inputs that are not there are told in the user's own words, before anything is started."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,8 @@ import torch  # noqa: F401  (where it is loaded, model and devices are looked at
 from trainer.errors import CheckpointError, ConfigError, DataError, DeviceError, TrainingError
 from trainer.journal import CheckpointSaved, JournalWriter
 from trainer.preflight import check_inputs
+from trainer.recipes.own_options import OWN_OPTIONS
+from trainer.recipes.registry import recipe_names, recipe_type
 from trainer.run_dir import RunDir
 from trainer.train_file import TrainFile
 
@@ -91,6 +95,34 @@ def test_where_torch_is_loaded_a_model_or_device_that_is_not_there_is_told_as_we
     )
     assert refusal(ConfigError, options={"mixupp": 1}) == "options: mixupp is no option; did you mean mixup?"
     assert refusal(DeviceError, device="999").startswith("device: 'cuda:999' is not on this host")
+
+
+def test_a_recipe_or_an_option_that_is_not_there_is_told_where_no_torch_is_loaded() -> None:
+    code = (
+        "import sys\n"
+        "from trainer.errors import ConfigError\n"
+        "from trainer.preflight import check_inputs\n"
+        "from trainer.train_file import TrainFile\n"
+        "for field, value in {'recipe': 'detecton', 'options': {'mixupp': 1}}.items():\n"
+        "    file = TrainFile.of({'model': 'resnet18', 'data': 'digits', 'device': 'cpu', field: value})\n"
+        "    try:\n"
+        "        check_inputs(file.run_config(), written=file.train)\n"
+        "    except ConfigError as error:\n"
+        "        print(error)\n"
+        "print('torch' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert told.stdout.splitlines() == [
+        "recipe: 'detecton' is unknown; did you mean detection or segmentation?",
+        "options: mixupp is no option; did you mean mixup?",
+        "False",
+    ]
+
+
+def test_what_is_checked_without_torch_are_the_options_that_our_recipes_take() -> None:
+    taken = {name: recipe_type(name).options_model for name in OWN_OPTIONS}
+    assert taken == OWN_OPTIONS
+    assert [name for name in recipe_names() if recipe_type(name).__module__.startswith("trainer.")] == [*OWN_OPTIONS]
 
 
 def test_a_node_of_several_comes_to_the_others_with_what_is_wrong() -> None:

@@ -16,7 +16,7 @@ from trainer.config import TrainConfig
 from trainer.data.cifar import read_batches, read_names
 from trainer.data.labelled import LabelledData
 from trainer.data.opening import open_labelled
-from trainer.data.synthetic import SyntheticOptions
+from trainer.data.synthetic_options import SyntheticOptions
 from trainer.errors import DataError
 from trainer.preflight import check_inputs
 from trainer.process_group import ProcessGroup

@@ -3,7 +3,8 @@
 import torch
 
 from trainer.data.labelled import LabelledData
-from trainer.data.synthetic import SyntheticOptions, open_synthetic
+from trainer.data.synthetic import open_synthetic
+from trainer.data.synthetic_options import SyntheticOptions
 
 
 def drawn(*, size: int = 32, **options: int) -> LabelledData:

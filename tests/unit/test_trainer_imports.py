@@ -22,6 +22,8 @@ import pytest
         "trainer.parent_death",
         "trainer.preflight",
         "trainer.rank",
+        "trainer.recipes.own_options",
+        "trainer.recipes.registry",
         "trainer.user_reports",
         "trainer.run_dir",
         "trainer.script.rank",

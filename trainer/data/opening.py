@@ -17,7 +17,8 @@ from trainer.data.labelled import LabelledData, LabelledImages
 from trainer.data.mnist import CLOTHES, DIGITS, read_images
 from trainer.data.raw_images import RawImages
 from trainer.data.standard_files import STANDARD_FILES, recognized
-from trainer.data.synthetic import SyntheticOptions, open_synthetic
+from trainer.data.synthetic import open_synthetic
+from trainer.data.synthetic_options import SyntheticOptions
 from trainer.errors import DataError
 from trainer.process_group import ProcessGroup
 

@@ -6,9 +6,9 @@ that leaves on one side coming back on the other, under noise: enough to see a m
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
 
 from trainer.data.labelled import LabelledData, LabelledImages
+from trainer.data.synthetic_options import SyntheticOptions
 
 _VERSION = 1
 """Changes with what is drawn: a checkpoint of other images must not be continued. It also seeds all drawing; a config's
@@ -17,19 +17,6 @@ _TRAIN, _VAL, _PATTERN = 0, 1, 2
 _CELLS = 4
 _BRIGHTEST, _NOISE_BITS = 192, 0x3F
 """Colours are below the one and noise is within the other, so their sum is a byte."""
-
-
-class SyntheticOptions(BaseModel):
-    """How large the data set `synthetic` is."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    classes: int = Field(default=10, ge=2, le=10_000, strict=True)
-    """Number of classes."""
-    train: int = Field(default=2000, ge=1, le=10_000_000, strict=True)
-    """Number of training images."""
-    val: int = Field(default=500, ge=1, le=10_000_000, strict=True)
-    """Number of validation images."""
 
 
 class SyntheticImages:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from pydantic import Field
 from torch import nn
 from torch.nn import functional
 from torchvision.transforms import v2
@@ -15,39 +14,16 @@ from trainer.data.items import TrainingItems, ValidationItems
 from trainer.data.mixing import Mixing
 from trainer.data.opening import open_labelled
 from trainer.data.standardization import Standardization
-from trainer.data.synthetic import SyntheticOptions
 from trainer.errors import ConfigError
 from trainer.precision import in_float32_or_more
 from trainer.process_group import ProcessGroup
 from trainer.recipes.classifiers import build_classifier, classifier_names
 from trainer.recipes.model_checks import outputs_of, refuse_unknown_model
-from trainer.recipes.recipe import Evaluation, Quantity, RecipeOptions, TaskData, options_of
+from trainer.recipes.own_options import ClassificationOptions
+from trainer.recipes.recipe import Evaluation, Quantity, TaskData, options_of
 
 _TOP5_CLASSES = 6
 """With five classes or fewer, every answer is among the best five."""
-_LEAST_PARAMETER, _MOST_PARAMETER = 0.001, 1000
-"""Of a beta distribution. Below, hardly a draw is anything but 0 or 1; above, anything but about a half; far beyond,
-what it is drawn by underflows or overflows, and it is no number."""
-
-
-class ClassificationOptions(RecipeOptions):
-    """Options of `classification` alone."""
-
-    label_smoothing: float = Field(default=0, ge=0, lt=1)
-    """Share of each training target that is spread evenly over all classes (Szegedy et al., CVPR 2016)."""
-    mixup: float | None = Field(default=None, ge=_LEAST_PARAMETER, le=_MOST_PARAMETER)
-    """Mix each training image and its target with another's, by a share drawn from Beta(x, x) with this x (MixUp, Zhang
-    et al., ICLR 2018)."""
-    cutmix: float | None = Field(default=None, ge=_LEAST_PARAMETER, le=_MOST_PARAMETER)
-    """Put a box of another image into each training image, of an area drawn from Beta(x, x) with this x, and mix the
-    targets alike (CutMix, Yun et al., ICCV 2019). With `mixup` as well, each image gets one of the two."""
-    randaugment: int | None = Field(default=None, ge=0, le=30)
-    """Change each training image by `randaugment_ops` operations of this magnitude, of torchvision's 14 (RandAugment,
-    Cubuk et al., 2020; 9 is usual)."""
-    randaugment_ops: int = Field(default=2, ge=1, le=14)
-    """Operations of `randaugment`, one after the other."""
-    synthetic: SyntheticOptions = SyntheticOptions()
-    """How large the data set `synthetic` is: `classes`, `train` and `val` images."""
 
 
 class Classification:

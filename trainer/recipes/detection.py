@@ -14,18 +14,15 @@ from trainer.data.scenes import Scene
 from trainer.errors import ConfigError
 from trainer.process_group import ProcessGroup
 from trainer.recipes.average_precision import MOST_DETECTIONS, average_precision
+from trainer.recipes.batchnorm import set_momentum
 from trainer.recipes.classifiers import set_dropout
-from trainer.recipes.dense_options import DenseOptions, set_momentum
 from trainer.recipes.detectors import build_detector, detector_names
 from trainer.recipes.model_checks import outputs_of, refuse_unknown_model
+from trainer.recipes.own_options import DetectionOptions
 from trainer.recipes.recipe import Evaluation, Quantity, TaskData, options_of
 
 _OWN_SIZE = {"ssd300_vgg16": 300}
 """Detectors whose boxes are laid out for one size of image, in pixels."""
-
-
-class DetectionOptions(DenseOptions):
-    """Options of `detection` alone."""
 
 
 class Detection:
@@ -89,7 +86,7 @@ class Detection:
         model = build_detector(config.model, num_classes=1 + len(data.class_names))
         if config.dropout is not None:
             set_dropout(model, config)
-        set_momentum(model, self.options)
+        set_momentum(model, self.options.bn_momentum)
         return model
 
     def check_model(self, model: nn.Module, data: TaskData) -> None:

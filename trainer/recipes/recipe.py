@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
 import torch
-from pydantic import ValidationError
 from torch import nn
 from torch.utils.data import Dataset, default_collate
 
@@ -14,13 +13,10 @@ from trainer.data.screening import named
 from trainer.error_report import encodable
 from trainer.errors import ConfigError, DataError
 from trainer.names import distinct
-from trainer.option_model import OptionModel
 from trainer.process_group import ProcessGroup
-from trainer.validation import describe
+from trainer.recipes.options import RecipeOptions, options_of
 
-
-class RecipeOptions(OptionModel):
-    """A recipe's own options, which `options` of the config holds; each recipe derives its own from this."""
+__all__ = ["Evaluation", "Quantity", "Recipe", "RecipeOptions", "TaskData", "open_data", "options_of", "wants_sync_bn"]
 
 
 def _as_it_is(batch: Any) -> Any:
@@ -137,18 +133,6 @@ class Recipe(Protocol):
 
         Rank 0 alone calls it, so it may take its time, and must wait for no other rank.
         """
-
-
-Options = TypeVar("Options", bound=RecipeOptions)
-
-
-def options_of(config: TrainConfig, model: type[Options]) -> Options:
-    """Return the recipe's own options of a config. Raises ConfigError naming each one in error."""
-    try:
-        return model.model_validate(config.options)
-    except ValidationError as error:
-        own, outer = tuple(model.model_fields), tuple(TrainConfig.model_fields)
-        raise ConfigError(f"options: {describe(error, options=own, outer=outer)}") from error
 
 
 def open_data(recipe: Recipe, group: ProcessGroup) -> TaskData:

@@ -1,14 +1,19 @@
-"""The recipes by name: our own, and those that installed packages add (entry-point group `rankzero.recipes`)."""
+"""The recipes by name: our own, and those that installed packages add (entry-point group `rankzero.recipes`).
+
+Imports torch only with a recipe itself: what starts a run can tell which names there are.
+"""
 
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from trainer.config import SCRIPT, TrainConfig
 from trainer.error_report import safe_text
 from trainer.errors import ConfigError
 from trainer.names import nearest
-from trainer.recipes.conformance import complaints
-from trainer.recipes.recipe import Recipe
+
+if TYPE_CHECKING:
+    from trainer.recipes.recipe import Recipe
 
 GROUP = "rankzero.recipes"
 """The entry-point group: the name of an entry is the recipe's, its object a class that follows the protocol."""
@@ -21,7 +26,7 @@ _TAKEN = {*_OWN, SCRIPT}
 """Names that no package can add."""
 
 
-def recipe_type(name: str) -> type[Recipe]:
+def recipe_type(name: str) -> "type[Recipe]":
     """Return the class of a recipe.
 
     Raises ConfigError, naming the nearest, where there is none of that name, and, naming the package, where one that
@@ -33,18 +38,23 @@ def recipe_type(name: str) -> type[Recipe]:
         return own
     if name == SCRIPT:
         raise ConfigError("recipe: script is a program of the user's own, of which there is no more to do than run it")
+    refuse_unknown_recipe(name)
     entries = [entry for entry in _added() if entry.name == name]
-    if not entries:
-        raise ConfigError(f"recipe: {name!r} is unknown; {nearest(name, recipe_names())}")
     if len(entries) > 1:
         packages = " and ".join(sorted(map(_package, entries)))
         raise ConfigError(f"recipe: {name!r} is added by {packages}; uninstall all but one of them")
     return _loaded(entries[0])
 
 
-def build_recipe(config: TrainConfig) -> Recipe:
+def build_recipe(config: TrainConfig) -> "Recipe":
     """Return the recipe of a run. Raises ConfigError for one that is unknown, and for options that it does not take."""
     return recipe_type(config.recipe)(config)
+
+
+def refuse_unknown_recipe(name: str) -> None:
+    """Raise ConfigError, naming the nearest, where there is no recipe of that name; imports none."""
+    if name not in (known := recipe_names()):
+        raise ConfigError(f"recipe: {name!r} is unknown; {nearest(name, known)}")
 
 
 def recipe_names() -> tuple[str, ...]:
@@ -65,7 +75,9 @@ def _added() -> list[EntryPoint]:
     return [entry for entry in entry_points(group=GROUP) if entry.name not in _TAKEN]
 
 
-def _loaded(entry: EntryPoint) -> type[Recipe]:
+def _loaded(entry: EntryPoint) -> "type[Recipe]":
+    from trainer.recipes.conformance import complaints
+
     what = f"recipe: {entry.name!r} of {_package(entry)}"
     try:
         offered = entry.load()

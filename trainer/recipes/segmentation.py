@@ -5,7 +5,6 @@ from typing import Any
 
 import torch
 import torchvision.models
-from pydantic import Field
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import Dataset
@@ -20,18 +19,11 @@ from trainer.data.standardization import Standardization
 from trainer.errors import ConfigError
 from trainer.precision import in_float32_or_more
 from trainer.process_group import ProcessGroup
+from trainer.recipes.batchnorm import set_momentum
 from trainer.recipes.classifiers import set_dropout
-from trainer.recipes.dense_options import DenseOptions, set_momentum
 from trainer.recipes.model_checks import outputs_of, refuse_unknown_model
+from trainer.recipes.own_options import SegmentationOptions
 from trainer.recipes.recipe import Evaluation, Quantity, TaskData, options_of
-
-
-class SegmentationOptions(DenseOptions):
-    """Options of `segmentation` alone."""
-
-    aux_loss: float = Field(default=0, ge=0, le=10)
-    """Weight of the loss of an auxiliary head, which `fcn_…` and `deeplabv3_…` can have, beside the main one; 0.5 is
-    usual. With 0 there is none."""
 
 
 class Segmentation:
@@ -81,7 +73,7 @@ class Segmentation:
         )
         if config.dropout is not None:
             set_dropout(model, config)
-        set_momentum(model, self.options)
+        set_momentum(model, self.options.bn_momentum)
         return model
 
     def check_model(self, model: nn.Module, data: TaskData) -> None:
