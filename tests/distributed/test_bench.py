@@ -1,4 +1,4 @@
-"""`python -m trainer.bench`: the trainer beside the textbook loop, on tiny sizes."""
+"""`python -m trainer.bench`: the trainer beside the plain loop, on tiny sizes."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ def bench(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     return start(sys.executable, "-m", "trainer.bench", *arguments, "--workers", "0", folder=folder)
 
 
-def test_a_line_has_the_epochs_of_the_trainer_and_of_the_textbook_loop_from_one_run(tmp_path: Path) -> None:
+def test_a_line_has_the_epochs_of_the_trainer_and_of_the_plain_loop_from_one_run(tmp_path: Path) -> None:
     printed = bench(*TINY, "--only", "DDP on 2", "--only", "DataParallel", "--json", folder=tmp_path)
 
     assert printed.returncode == 0, printed.stderr
@@ -41,11 +41,17 @@ def test_a_line_has_the_epochs_of_the_trainer_and_of_the_textbook_loop_from_one_
     absent, ddp = report["lines"]
     assert (absent["line"]["missing"], absent["ours"], absent["ratio"]) == ("not on the CPU", None, None)
     assert ddp["line"]["name"] == "DDP on 2"
-    (_, ours_s), (_, plain_s) = ddp["ours"]["epochs_s"], ddp["textbook"]["epochs_s"]
+    (_, ours_s), (_, plain_s) = ddp["ours"]["epochs_s"], ddp["plain_loop"]["epochs_s"]
     assert ddp["ratio"] == pytest.approx(ours_s / plain_s)
-    for loop in ("ours", "textbook"):  # of the four validation images
+    for loop in ("ours", "plain_loop"):  # of the four validation images
         assert any(ddp[loop]["accuracy"] == pytest.approx(right / 4) for right in range(5))
     assert list(tmp_path.iterdir()) == []
+    told = f"DDP on 2: {ours_s:.2f} s/epoch, the plain loop {plain_s:.2f} s/epoch"
+    assert printed.stderr.splitlines() == [
+        f"{report['title'].partition(';')[0]}; lines: DataParallel, DDP on 2",
+        "DataParallel: not on the CPU",
+        *("DDP on 2: RankZero …", "DDP on 2: the plain loop …", told),
+    ]
 
 
 def test_without_the_files_of_cifar10_the_way_out_is_told(tmp_path: Path) -> None:

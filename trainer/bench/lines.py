@@ -36,7 +36,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Result:
-    """A line, by the trainer and by the textbook loop; None where it is not measured here."""
+    """A line, by the trainer and by the plain loop; None where it is not measured here."""
 
     line: Line
     ours: Measured | None = None

@@ -1,4 +1,4 @@
-"""The two loops that each line is measured with: the trainer, and the textbook loop as a program of its own."""
+"""The two loops that each line is measured with: the trainer, and the plain loop as a program of its own."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from trainer.run_dir import RunDir
 from trainer.train_file import TrainFile
 from trainer.trials import complete
 
-_TEXTBOOK = Path(__file__).with_name("textbook.py")
+_PLAIN_LOOP = Path(__file__).with_name("plain_loop.py")
 _TERMINATE_S = 10.0
 _SHOWN_LINES = 20
 
@@ -38,7 +38,7 @@ def ours(workload: Workload, line: Line, *, device: str, images: Path, folder: P
             "augment": ["random_crop", "horizontal_flip"],
             "strategy": line.strategy,
             "amp": line.amp,
-            "sync_bn": False,  # each rank normalises its own share, as in the textbook
+            "sync_bn": False,  # each rank normalises its own share, as in the plain loop
             "num_workers": workload.num_workers,
         }
         | where
@@ -52,8 +52,8 @@ def ours(workload: Workload, line: Line, *, device: str, images: Path, folder: P
 
 
 def plain(workload: Workload, line: Line, *, device: str, images: Path, folder: Path) -> Measured:
-    """Train a line by the textbook loop, with as many threads for each rank. Raises RunFailedError."""
-    program = [str(_TEXTBOOK), "--root", str(images.parent), "--checkpoint", str(folder / "plain.pt")]
+    """Train a line by the plain loop, with as many threads for each rank. Raises RunFailedError."""
+    program = [str(_PLAIN_LOOP), "--root", str(images.parent), "--checkpoint", str(folder / "plain.pt")]
     program += ["--device", device, "--model", workload.model, "--epochs", str(workload.epochs)]
     program += ["--batch", str(workload.batch), "--lr", str(workload.lr), "--num-workers", str(workload.num_workers)]
     if line.amp is not None:
@@ -82,7 +82,7 @@ def _run(command: list[str], environment: dict[str, str], *, log: Path) -> str:
         if process.returncode != 0:
             errors.seek(0)
             said = "".join(errors.readlines()[-_SHOWN_LINES:])
-            raise RunFailedError(f"the textbook loop failed:\n{said}", cause=Cause.EXCEPTION)
+            raise RunFailedError(f"the plain loop failed:\n{said}", cause=Cause.EXCEPTION)
     return printed
 
 

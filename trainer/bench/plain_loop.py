@@ -1,7 +1,7 @@
-"""The textbook loop: a plain PyTorch training on CIFAR-10's files, as everybody writes it. It uses nothing of ours.
+"""The plain loop: a PyTorch training on CIFAR-10's files, as everybody writes it. It uses nothing of ours.
 
-    python textbook.py --root DATA …                          one device, or several with --data-parallel
-    torchrun --nproc-per-node 2 textbook.py --root DATA …     DistributedDataParallel
+    python plain_loop.py --root DATA …                        one device, or several with --data-parallel
+    torchrun --nproc-per-node 2 plain_loop.py --root DATA …   DistributedDataParallel
 
 Prints a line of JSON for each epoch: seconds (training, validation and saving) and accuracy.
 """
