@@ -17,7 +17,7 @@ from trainer.answer import Answer
 from trainer.config import SCRIPT
 from trainer.environment import RankEnvironment, is_rank
 from trainer.error_report import ErrorReport
-from trainer.errors import Cause, ConfigError, TrainingError, os_error_cause
+from trainer.errors import Cause, ConfigError, TrainingError, os_error_cause, with_cause
 from trainer.journal import finite_values
 from trainer.launch import RunDirBusyError, run_dir_tag
 from trainer.local_run import completion, new_run_dir, run_in
@@ -134,7 +134,7 @@ def _tell(outcome: Outcome, run_dir: RunDir) -> int:
     elif outcome.error is not None:
         # Where the fault is in what was asked for, the message says it; lines of our own code would only hide it.
         trace = outcome.error.traceback if outcome.error.cause is Cause.EXCEPTION else None
-        say(f"{trace or ''}{outcome.error.cause}: {outcome.error.said}")
+        say(f"{trace or ''}{with_cause(outcome.error.cause, outcome.error.said)}")
     return outcome.exit_status
 
 
