@@ -74,9 +74,14 @@ def end_with(body: Callable[[], None], tell: Callable[[BaseException], int]) -> 
         from trainer.run_dir import EXIT_INTERRUPTED
 
         if os.getpid() != pid:
-            status = _status_under_python(error)
-        elif (status := tell(error)) != EXIT_INTERRUPTED:
+            # Here, where the error keeps the loaders that were inherited: to let go of one stops the rank's own.
+            _leave(_status_under_python(error))
+        if (status := tell(error)) != EXIT_INTERRUPTED:
             _print_exception(error)
+    _leave(status)
+
+
+def _leave(status: int) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # the log lies on a disk that may be full, or user code closed the stream
             stream.flush()
@@ -84,10 +89,7 @@ def end_with(body: Callable[[], None], tell: Callable[[BaseException], int]) -> 
 
 
 def _status_under_python(error: BaseException) -> int:
-    """Say on standard error what ends a process, and return the status that Python would end with.
-
-    Python would also tear down what a forked process has inherited, such as the loader processes, which the rank needs.
-    """
+    """Say on standard error what ends a process, and return the status that Python would end with."""
     if not isinstance(error, SystemExit):
         _print_exception(error)
         return 1

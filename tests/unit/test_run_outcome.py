@@ -252,11 +252,15 @@ class _Command:
         self._process.wait()
 
 
-def test_what_a_process_that_a_rank_forks_raises_is_not_told_as_the_rank_s() -> None:
+def test_a_process_that_a_rank_forks_ends_alone_and_stops_none_of_the_loaders_that_it_inherits() -> None:
     program = (
         "import os\n"
         "from trainer.rank import end_with\n"
+        "class Loader:\n"
+        "    def __del__(self): print('stopped', self.pid == os.getpid())\n"
         "def body():\n"
+        "    loader = Loader()\n"
+        "    loader.pid = os.getpid()\n"
         "    if child := os.fork():\n"
         "        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
         "    else:\n"
@@ -264,4 +268,4 @@ def test_what_a_process_that_a_rank_forks_raises_is_not_told_as_the_rank_s() -> 
         "end_with(body, lambda error: print('told'))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "3\n"
+    assert done.stdout == "3\nstopped True\n"
