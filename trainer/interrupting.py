@@ -10,6 +10,12 @@ from typing import Any, NoReturn
 from trainer.errors import RunInterruptedError
 
 
+def die_of_interrupts() -> None:
+    """Let a Ctrl-C end this process as it does any program, without a traceback, while nobody has begun to listen."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @contextmanager
 def stop_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[tuple[signal.Signals, ...]]:
     """Have `handler` called on SIGINT, SIGTERM and SIGHUP (unless it is ignored) instead of dying of them.
