@@ -38,6 +38,9 @@ class Speed(NamedTuple):
     later: float
     """In the epochs after it."""
 
+    def __str__(self) -> str:
+        return f"{self.first:.0f}, then {self.later:.0f}"
+
 
 def measure(say: Callable[[str], None]) -> list[Line]:
     """Load a folder of drawn JPEGs for some epochs, ours and theirs in turns."""
@@ -47,12 +50,13 @@ def measure(say: Callable[[str], None]) -> list[Line]:
     torch.set_num_threads(1)  # the loaders need the cores: of more, each would spin there while it waits for the others
     with tempfile.TemporaryDirectory(prefix="rankzero-bench-") as folder:
         images = Path(folder)
-        say(f"drawing {IMAGES} JPEGs of {WIDTH} by {HEIGHT} pixels")
+        say(f"images: drawing {IMAGES} JPEGs of {WIDTH} by {HEIGHT} pixels …")
         _draw(images)
-        say(f"images/s of {EPOCHS} epochs, {TURNS} turns, each beside ImageFolder + DataLoader")
-        for _ in range(TURNS):
+        for turn in range(TURNS):
             theirs.append(_speed(partial(_torchvisions, images, device), device))
             ours.append(_speed(partial(_ours, images, device), device))
+            rates = f"{ours[-1]} images/s, ImageFolder + DataLoader {theirs[-1]}"
+            say(f"images: turn {turn + 1} of {TURNS}: {rates}")
     torch.set_num_threads(threads)
     what = f"JPEGs to {BATCH} x 3 x {SIZE} x {SIZE} float32 on {device.type}"
     return [

@@ -22,13 +22,15 @@ CONFIG = TrainConfig(
 
 def measure(say: Callable[[str], None]) -> list[Line]:
     """Time one epoch on one CPU rank, journal on and off in turns, with a record at every single step."""
-    say(f"step time with the journal and without, {TURNS} turns")
+    say("journal: an epoch to warm up …")
     with_journal, without = [], []
     with tempfile.TemporaryDirectory(prefix="rankzero-bench-") as folder:
         _step_ms(Path(folder) / "warm-up", with_journal=True)
         for turn in range(TURNS):
             with_journal.append(_step_ms(Path(folder) / f"with-{turn}", with_journal=True))
             without.append(_step_ms(Path(folder) / f"without-{turn}", with_journal=False))
+            step = f"a step takes {with_journal[-1]:.1f} ms with the journal, {without[-1]:.1f} ms without"
+            say(f"journal: turn {turn + 1} of {TURNS}: {step}")
     ratio = statistics.median(with_journal) / statistics.median(without)
     return [
         Line(

@@ -39,20 +39,24 @@ STARTS = 3
 
 def measure(say: Callable[[str], None]) -> list[Line]:
     """Run an embedded service and measure it from outside, through its API."""
+    say("service: starting it, and a job to warm up …")
     with tempfile.TemporaryDirectory(prefix="rankzero-bench-") as folder:
         path = Path(folder)
         service = EmbeddedService(data_dir=path / "service", simulated_devices=2, hide_gpus=True)
         with service, Client(service.url) as client:
             warm_up(client)
             at_rest = [_memory(f"{name} at rest", psutil.Process(service.pids[name])) for name in ("API", "worker")]
-            say(f"POST → claimed, {CLAIMS} times")
-            claims = [_claim_s(client) for _ in range(CLAIMS)]
-            say(f"POST → first optimizer step, {STARTS} times, each beside torchrun by hand")
+            claims = []
+            for turn in range(CLAIMS):
+                claims.append(_claim_s(client))
+                say(f"service: POST → claimed, {turn + 1} of {CLAIMS}: {claims[-1] * 1000:.0f} ms")
             ours, theirs = [], []
-            for repeat in range(STARTS):
+            for turn in range(STARTS):
                 ours.append(_first_step_s(client))
-                theirs.append(_torchrun_first_step_s(path / f"torchrun-{repeat}"))
-            say("memory of a supervisor beside a running job")
+                theirs.append(_torchrun_first_step_s(path / f"torchrun-{turn}"))
+                took = f"{ours[-1]:.1f} s, torchrun by hand {theirs[-1]:.1f} s"
+                say(f"service: POST → first optimizer step, {turn + 1} of {STARTS}: {took}")
+            say("service: a job for the memory of its supervisor …")
             supervisor = _supervisor_memory(client)
     ratio = statistics.median(ours) / statistics.median(theirs)
     return [
@@ -77,14 +81,15 @@ def _claim_s(client: Client) -> float:
     """Seconds from just before POST to the supervisor's claim, on this machine's one clock; the job is cancelled."""
     before = time.time()
     job = client.submit(device="0,1", train=TRAIN)
-    claimed_at = _until(lambda: _claimed_at(client, job.id))
+    claimed_at = _until(lambda: _claimed_at(client, job.id), what=f"job {job.id} to be claimed")
     client.cancel(job.id)
     client.wait(job.id, timeout_s=60)
     return claimed_at.timestamp() - before
 
 
 def _claimed_at(client: Client, job_id: int) -> datetime | None:
-    return next((place.claimed_at for each in client.attempts(job_id) for place in each.placements), None)
+    places = (place for attempt in client.attempts(job_id) for place in attempt.placements)
+    return next((place.claimed_at for place in places if place.claimed_at is not None), None)
 
 
 def _first_step_s(client: Client) -> float:
@@ -118,7 +123,7 @@ def _first_metric(run_dir: RunDir) -> datetime:
 
 def _supervisor_memory(client: Client) -> Line:
     job_id = _submit(client, epochs=200)
-    _until(lambda: client.get(job_id).state == "running" or None)
+    _until(lambda: client.get(job_id).state == "running" or None, what=f"job {job_id} to run")
     line = _memory("supervisor of a running job", _supervisor())
     client.cancel(job_id)
     client.wait(job_id, timeout_s=60)
@@ -138,10 +143,10 @@ def _supervisor() -> psutil.Process:
     raise AssertionError("no supervisor runs")
 
 
-def _until(condition: Callable[[], Value | None], *, timeout_s: float = 60) -> Value:
+def _until(condition: Callable[[], Value | None], *, what: str, timeout_s: float = 60) -> Value:
     deadline = time.monotonic() + timeout_s
     while (value := condition()) is None:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"a benchmark waited {timeout_s:g} s in vain")
+            raise TimeoutError(f"a benchmark waited {timeout_s:g} s in vain for {what}")
         time.sleep(0.01)
     return value
