@@ -17,6 +17,7 @@ import psutil
 from benchmarks.report import Line, percentile, spread
 from rankzero.client import Client
 from rankzero.embedded import OWNER_VARIABLE, EmbeddedService
+from trainer.errors import Cause, RunFailedError
 from trainer.journal import Metrics, read_records
 from trainer.process_identity import identity
 from trainer.run_dir import RunDir
@@ -70,7 +71,15 @@ def measure(say: Callable[[str], None]) -> list[Line]:
 
 def warm_up(client: Client) -> None:
     """Run one job to its end: the data set is written, every file is in the page cache."""
-    client.wait(_submit(client, epochs=1), timeout_s=180)
+    _to_success(client, _submit(client, epochs=1))
+
+
+def _to_success(client: Client, job_id: int) -> None:
+    """Wait for a job's end. Raises RunFailedError, saying why, where it is no success."""
+    job = client.wait(job_id, timeout_s=180)
+    if job.state != "succeeded":
+        why = job.failure.message if job.failure else job.reason
+        raise RunFailedError(f"the service's job {job_id} is {job.state}: {why}", cause=Cause.EXCEPTION)
 
 
 def _submit(client: Client, *, epochs: int) -> int:
@@ -96,7 +105,7 @@ def _first_step_s(client: Client) -> float:
     """Seconds from just before POST to the run's first metric record, both by this machine's clock."""
     before = time.time()
     job_id = _submit(client, epochs=1)
-    client.wait(job_id, timeout_s=120)
+    _to_success(client, job_id)
     first: datetime = min(metric.at for metric in client.metrics(job_id))
     return first.timestamp() - before
 
@@ -147,6 +156,6 @@ def _until(condition: Callable[[], Value | None], *, what: str, timeout_s: float
     deadline = time.monotonic() + timeout_s
     while (value := condition()) is None:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"a benchmark waited {timeout_s:g} s in vain for {what}")
+            raise RunFailedError(f"a benchmark waited {timeout_s:g} s in vain for {what}", cause=Cause.EXCEPTION)
         time.sleep(0.01)
     return value
