@@ -21,8 +21,8 @@ _SIZES = {"cpu": ("resnet18", 512, 32), "cuda": ("resnet50", 50_000, 256)}
 """Model, training images and batch: ResNet-50 on CIFAR-10, and what a machine without a GPU does in a few minutes."""
 
 _USUAL_TIME = (
-    "All lines take about three minutes on two cores of a CPU, with the sizes meant for them; the seconds of each are "
-    "told on standard error once it is measured."
+    "All lines take about two minutes on two idle cores of a CPU, with the sizes meant for them; the seconds of each "
+    "are told on standard error once it is measured."
 )
 
 
