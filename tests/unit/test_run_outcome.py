@@ -34,7 +34,8 @@ def run_dir(tmp_path: Path) -> RunDir:
 
 def config(*, nnodes: int = 1, node_rank: int = 0) -> RunConfig:
     train = TrainConfig(model="resnet18", data="digits")
-    return RunConfig(train=train, devices=("cpu", "cpu"), nnodes=nnodes, node_rank=node_rank, master_port=29400)
+    port = 29400 if nnodes > 1 else 0  # what is launched here is of one node, and takes a free one
+    return RunConfig(train=train, devices=("cpu", "cpu"), nnodes=nnodes, node_rank=node_rank, master_port=port)
 
 
 def ended(*statuses: int) -> dict[int, RankEnd]:
