@@ -19,8 +19,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    # Under nohup it is ignored, here and in every process that a test starts, which makes them other programs.
+    # Under nohup, or in the background of a script, they are ignored, here and in every process that a test starts, which
+    # makes them other programs.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # The settings of a developer's own service must not reach the tests: they would drop its data.
     for name in [name for name in os.environ if name.startswith("RANKZERO_")]:
         del os.environ[name]
