@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    # Under nohup, or in the background of a script, they are ignored, here and in every process that a test starts, which
+    # Under nohup, or in the background of a script, one is ignored, here and in every process that a test starts, which
     # makes them other programs.
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
