@@ -1,6 +1,6 @@
 """A textbook DistributedDataParallel program: `torchrun --nproc-per-node 2 examples/ddp_script.py`, or a job.
 
-Only the lines that begin with `rankzero` are ours: outside a run of RankZero they do nothing.
+Only the lines that name `rankzero` are ours: outside a run of RankZero they do nothing.
 """
 
 import argparse

@@ -12,7 +12,7 @@ import torch
 from pydantic import ConfigDict, NonNegativeInt, TypeAdapter, ValidationError
 from torch import nn, optim
 
-from trainer.durable_files import fsync_folder, sha256_of
+from trainer.durable_files import fsync_path, sha256_of
 from trainer.errors import CheckpointError, NonFiniteLossError
 from trainer.journal import CheckpointSaved, finite_values, read_backwards, read_records
 from trainer.reporting import Journal, warn
@@ -273,7 +273,7 @@ def _committed(path: Path, write: Callable[[Path], None]) -> Iterator[tuple[str,
     except BaseException:
         temporary.unlink(missing_ok=True)  # half a file on a full disk is in the way of the next try
         raise
-    fsync_folder(path.parent)
+    fsync_path(path.parent)
     yield digest, size
     temporary.unlink(missing_ok=True)
 

@@ -15,15 +15,15 @@ def write_atomic(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-        fsync_folder(path.parent)
+        fsync_path(path.parent)
     finally:
         with suppress(FileNotFoundError):
             temporary.unlink()
 
 
-def fsync_folder(folder: Path) -> None:
-    """Make a rename or a new name in `folder` survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def fsync_path(path: Path) -> None:
+    """Make the content of a file, or of a folder (new names, renames), survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

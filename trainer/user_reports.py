@@ -12,7 +12,7 @@ from numbers import Real
 from pathlib import Path
 
 from trainer.config import SCRIPT
-from trainer.durable_files import sha256_of
+from trainer.durable_files import fsync_path, sha256_of
 from trainer.error_report import encodable
 from trainer.errors import JournalError
 from trainer.journal import CheckpointSaved, JournalWriter, Metrics, finite_values
@@ -79,7 +79,7 @@ class Reports:
             raise FileNotFoundError(f"checkpoint: there is no file {file}; tell of it once it is saved")
         if encodable(str(file)) != str(file):
             raise ValueError(f"checkpoint: {str(file)!r} is no UTF-8, as a path in the journal has to be")
-        _sync(file)
+        fsync_path(file)
         self._append(
             CheckpointSaved,
             durable=True,
@@ -156,12 +156,3 @@ def _whole(value: object, what: str, *, least: int = 0, most: int) -> int:
 
 def _shown(value: object) -> str:
     return f"{repr(value)[:80]} ({type(value).__name__})"
-
-
-def _sync(file: Path) -> None:
-    """Have the content on disk before its record is: a power cut must not leave a checkpoint that is named and gone."""
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -18,8 +18,8 @@ class Own(Classification):
 
     name = "own"
 
-    def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:  # noqa: ARG002
-        return batch  # type: ignore[no-any-return]
+    def loss(self, model: nn.Module, batch: Any) -> torch.Tensor:  # noqa: ARG002  (the protocol's signature)
+        return batch  # type: ignore[no-any-return]  # whatever the test has it be
 
 
 def loss_of(returned: object) -> torch.Tensor:

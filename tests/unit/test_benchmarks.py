@@ -13,7 +13,7 @@ from trainer.run_dir import EXIT_INTERRUPTED
 
 
 def test_each_turn_is_told_with_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    def step_ms(folder: Path, *, with_journal: bool) -> float:  # noqa: ARG001
+    def step_ms(folder: Path, *, with_journal: bool) -> float:  # noqa: ARG001  (stands in for another)
         return 12 if with_journal else 10
 
     monkeypatch.setattr(journal, "_step_ms", step_ms)

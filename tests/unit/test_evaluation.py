@@ -26,14 +26,14 @@ class Losses(Classification):
     told: Mapping[str, float] | None
     measured: Callable[[torch.Tensor], dict[str, torch.Tensor]] = staticmethod(lambda losses: {"loss": losses})
 
-    def quantities(self, data: TaskData) -> tuple[Quantity, ...]:  # noqa: ARG002
+    def quantities(self, data: TaskData) -> tuple[Quantity, ...]:  # noqa: ARG002  (the protocol's signature)
         return (Quantity("loss"),)
 
     def measure(self, model: nn.Module, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         return self.measured(model(batch)[:, 0])
 
-    def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:  # noqa: ARG002
-        return Evaluation(dict(self.told)) if self.told is not None else None  # type: ignore[return-value]
+    def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:  # noqa: ARG002  (the protocol's signature)
+        return Evaluation(dict(self.told)) if self.told is not None else None  # type: ignore[return-value]  # the fault
 
 
 def metrics(**told: float) -> dict[str, float]:
@@ -50,7 +50,7 @@ def validated(told: dict[str, float] | None, **parts: Any) -> dict[str, float]:
         nn.Linear(2, 1),
         DataLoader(samples, batch_size=2),  # type: ignore[arg-type]  # a tensor is a sequence of samples
         recipe=recipe,  # type: ignore[arg-type]  # the protocol's class variables are plain attributes in ours
-        data=TaskData(train=samples, val=samples, samples=""),  # type: ignore[arg-type]
+        data=TaskData(train=samples, val=samples, samples=""),  # type: ignore[arg-type]  # a list is sized and indexed, too
         group=ProcessGroup.alone(torch.device("cpu")),
         matter="test",
         autocast=nullcontext,
@@ -90,7 +90,7 @@ def test_a_recipe_whose_summary_is_none_is_refused_and_not_taken_for_one_that_wa
 def test_metrics_are_handed_on_to_the_last_bit() -> None:
     told = {"accuracy": 1 / 3, "loss": float("inf"), "least": 5e-324}
     assert metrics(**told) == {f"val/{name}": value for name, value in told.items()}
-    assert metrics(accuracy=torch.tensor(0.25), loss=float("nan"))["val/accuracy"] == 0.25  # type: ignore[arg-type]
+    assert metrics(accuracy=torch.tensor(0.25), loss=float("nan"))["val/accuracy"] == 0.25  # type: ignore[arg-type]  # as authors do
 
 
 @pytest.mark.parametrize(

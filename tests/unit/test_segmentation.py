@@ -43,7 +43,7 @@ class Told(nn.Module):
         super().__init__()
         self.outputs = outputs
 
-    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:  # noqa: ARG002
+    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:  # noqa: ARG002  (as a model is called)
         return self.outputs
 
 

@@ -31,7 +31,7 @@ def test_a_set_without_a_length_is_refused() -> None:
 
 def test_classes_of_one_name_are_told_apart_with_a_warning() -> None:
     names = ["background", "x", "x", "x (2)", "x", "background"]
-    data = TaskData([1], [1], "", class_names=names)  # type: ignore[arg-type]
+    data = TaskData([1], [1], "", class_names=names)  # type: ignore[arg-type]  # lists in place of data sets
     assert data.class_names == ("background", "x", "x (3)", "x (2)", "x (4)", "background (2)")
     assert data.warnings == (
         "data: classes have the name of another and are told by a number: x (3); x (4); background (2)",
@@ -39,7 +39,8 @@ def test_classes_of_one_name_are_told_apart_with_a_warning() -> None:
 
 
 def test_what_is_no_utf8_in_names_and_warnings_is_escaped() -> None:
-    data = TaskData([1], [1], "", class_names=("a\udcff", "b"), warnings=("\ud800 is left out",), notes=("\udcff",))  # type: ignore[arg-type]
+    said = {"warnings": ("\ud800 is left out",), "notes": ("\udcff",)}
+    data = TaskData([1], [1], "", class_names=("a\udcff", "b"), **said)  # type: ignore[arg-type]  # lists, as above
     assert data.class_names == (r"a\udcff", "b")
     assert data.warnings == (r"\ud800 is left out",)
     assert data.notes == (r"\udcff",)

@@ -247,7 +247,7 @@ def test_the_first_rank_of_a_host_downloads_and_the_others_wait_for_it(
 
     def take(rank: int) -> None:
         model = nn.ModuleDict({"fc": nn.Linear(3, 2)})
-        group = ProcessGroup(RankEnvironment(rank, rank, 2, 2), torch.device("cpu"), store)  # type: ignore[arg-type]
+        group = ProcessGroup(RankEnvironment(rank, rank, 2, 2), torch.device("cpu"), store)  # type: ignore[arg-type]  # all it needs of a store
         begin_with(model, config("default"), group)
         taken[rank] = model.get_parameter("fc.bias").tolist()
 

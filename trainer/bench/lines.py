@@ -57,7 +57,7 @@ def lines(device: str, *, gpus: int) -> Sequence[Line]:
 
     def line(name: str, devices: int, **options: str) -> Line:
         missing = f"needs {devices} GPUs, and there {'is' if gpus == 1 else 'are'} {gpus}" if devices > gpus else ""
-        return Line(name, devices, missing=missing, **options)  # type: ignore[arg-type]
+        return Line(name, devices, missing=missing, **options)  # type: ignore[arg-type]  # each by its own type
 
     return (
         line("one device", 1),

@@ -31,7 +31,7 @@ class Files(CIFAR10):  # type: ignore[misc]  # torchvision is untyped
     """CIFAR-10's files whatever is in them: torchvision's own class refuses all but the published ones."""
 
     train_list = [[name, None] for name, _ in CIFAR10.train_list]  # noqa: RUF012  (torchvision's own form)
-    test_list = [[name, None] for name, _ in CIFAR10.test_list]  # noqa: RUF012
+    test_list = [[name, None] for name, _ in CIFAR10.test_list]  # noqa: RUF012  (likewise)
     meta = CIFAR10.meta | {"md5": None}
 
 
@@ -64,7 +64,7 @@ def main() -> None:
     for epoch in range(options.epochs):
         begun_s = time.perf_counter()
         if is_distributed:
-            train_loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]
+            train_loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]  # a DistributedSampler's
         model.train()
         for images, labels in train_loader:
             optimizer.zero_grad()

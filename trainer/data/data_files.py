@@ -15,7 +15,7 @@ _BROKEN = (ValueError, LookupError, TypeError, OverflowError, RecursionError, Sy
 
 def open_file(path: Path) -> BinaryIO:
     """Open a file that is one: to open a pipe would wait for a writer, and a device may never end. Raises OSError."""
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115  (handed on)
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError("not a regular file")

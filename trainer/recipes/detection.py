@@ -106,7 +106,7 @@ class Detection:
         losses: dict[str, torch.Tensor] = model(images, targets)
         return torch.stack(list(losses.values())).sum()
 
-    def quantities(self, data: TaskData) -> tuple[Quantity, ...]:  # noqa: ARG002
+    def quantities(self, data: TaskData) -> tuple[Quantity, ...]:  # noqa: ARG002  (the protocol's signature)
         return (Quantity("detections", (MOST_DETECTIONS, 6), is_gathered=True),)
 
     def measure(self, model: nn.Module, batch: Any) -> dict[str, torch.Tensor]:
@@ -114,7 +114,7 @@ class Detection:
         found = [_as_rows(detections, size=self.config.image_size) for detections in model(images)]
         return {"detections": torch.stack(found)}
 
-    def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:  # noqa: ARG002
+    def summarize(self, totals: Mapping[str, torch.Tensor], count: int, data: TaskData) -> Evaluation:  # noqa: ARG002  (the protocol's signature)
         assert isinstance(data.val, BoxedImages)
         classes, scenes = len(data.class_names), data.val.scenes
         found = average_precision(scenes, totals["detections"].numpy(), classes=classes)
