@@ -71,6 +71,7 @@ def test_lines_for_which_there_are_too_few_gpus_say_so() -> None:
     missing = {line.name: line.missing for line in lines("cuda", gpus=2)}
     assert missing == {
         "one device": "",
+        "one device, bf16": "",
         "DataParallel on 2": "",
         "DDP on 2": "",
         "DDP on 4": "needs 4 GPUs, and there are 2",

@@ -1,14 +1,20 @@
-"""The process group: words that ranks exchange over the store."""
+"""The process group: words that ranks exchange over the store, and the collectives behind it."""
 
 from datetime import timedelta
 
 import pytest
 import torch
+import torch.distributed as dist
+from torch import nn
 from torch._C._distributed_c10d import HashStore, TCPStore
+from torch.nn.parallel import DistributedDataParallel
 
+from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
 from trainer.process_group import ProcessGroup
 from trainer.roll_call import PeersMissingError
+from trainer.run_dir import RunConfig
+from trainer.strategies import replicate
 
 
 def ranks(store: HashStore) -> list[ProcessGroup]:
@@ -46,3 +52,23 @@ def test_a_rank_alone_hears_itself() -> None:
     assert group.share_on_node("file", "mine") == "mine"
     assert group.exchange("found", "mine") == ["mine"]
     assert group.is_one_node
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU: joins a group by NCCL")
+def test_on_a_gpu_ranks_join_by_nccl_and_leave_nothing_behind() -> None:
+    environment = RankEnvironment(rank=0, local_rank=0, world_size=1, local_world_size=1)
+    group = ProcessGroup.join(environment, HashStore(), device="cuda:0", simulated=False, timeout_s=60)
+    try:
+        assert dist.get_backend() == "nccl"
+        assert group.sum(torch.tensor([1.5], dtype=torch.float64, device=group.device)).item() == 1.5
+        model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).to(group.device)
+        group.align_buffers(model)  # a counter of whole numbers is among them
+        train = TrainConfig(model="resnet18", data="digits")
+        replica = replicate(model, group=group, config=RunConfig(train=train, devices=("cuda:0",)))
+        assert isinstance(replica, DistributedDataParallel)
+        replica(torch.randn(4, 2, device=group.device)).square().sum().backward()
+        assert all(parameter.grad is not None for parameter in model.parameters())
+        group.wait_for_all()
+    finally:
+        group.leave()
+    assert not dist.is_initialized()

@@ -61,6 +61,7 @@ def lines(device: str, *, gpus: int) -> Sequence[Line]:
 
     return (
         line("one device", 1),
+        line("one device, bf16", 1, amp="bf16"),
         line(f"DataParallel on {most}", most, strategy="dp"),
         line("DDP on 2", 2),
         line("DDP on 4", 4),
