@@ -25,11 +25,15 @@ middle of a transaction hold: meanwhile nobody plans, or nobody frees its device
 class Database:
     """One engine and the transactions on it. Threads share it; a fork must make its own."""
 
-    def __init__(self, url: str, *, time_limits: bool = True) -> None:
-        """`time_limits=False` lets statements and locks take their time, as a migration of a large table does."""
+    def __init__(self, url: str, *, for_migration: bool = False) -> None:
+        """`for_migration` lets statements and locks take their time, and SQLite rebuild tables that others refer to."""
         self.url = make_url(url)
-        limits = TIME_LIMITS if time_limits else ""
-        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgresql_engine(self.url, options=limits)
+        limits = "" if for_migration else TIME_LIMITS
+        self.engine = (
+            _sqlite_engine(self.url, foreign_keys=not for_migration)
+            if self.is_sqlite
+            else _postgresql_engine(self.url, options=limits)
+        )
         self._read_engine = self.engine.execution_options(read_only=True) if self.is_sqlite else self.engine
 
     @property
@@ -82,7 +86,7 @@ def upgrade(url: str) -> None:
     from alembic import command
     from alembic.config import Config
 
-    database = Database(url, time_limits=False)
+    database = Database(url, for_migration=True)
     try:
         with database.engine.begin() as connection:
             if not database.is_sqlite:
@@ -91,6 +95,9 @@ def upgrade(url: str) -> None:
             config.set_main_option("script_location", "migrations:")
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+            if database.is_sqlite:
+                broken = connection.execute(text("PRAGMA foreign_key_check")).all()
+                assert not broken, f"a revision left references to rows that are gone: {broken[:5]}"
     finally:
         database.dispose()
 
@@ -117,7 +124,7 @@ def _postgresql_engine(url: URL, *, options: str) -> Engine:
     )
 
 
-def _sqlite_engine(url: URL) -> Engine:
+def _sqlite_engine(url: URL, *, foreign_keys: bool) -> Engine:
     if url.database:
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(url, connect_args={"timeout": 30}, json_serializer=storable_json)
@@ -128,7 +135,7 @@ def _sqlite_engine(url: URL) -> Engine:
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")  # an accepted job survives a power cut
-        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute(f"PRAGMA foreign_keys={'ON' if foreign_keys else 'OFF'}")
         cursor.close()
 
     @event.listens_for(engine, "begin")

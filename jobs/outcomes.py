@@ -4,7 +4,7 @@ from jobs.states import Intent, Outcome
 from trainer.errors import Cause
 
 INFRASTRUCTURE = frozenset(
-    {Cause.KILLED_BY_SIGNAL, Cause.COMMUNICATION, Cause.LOST, Cause.INTERRUPTED, Cause.DISK_FULL}
+    {Cause.KILLED_BY_SIGNAL, Cause.COMMUNICATION, Cause.HANG, Cause.LOST, Cause.INTERRUPTED, Cause.DISK_FULL}
 )
 """Causes that another try may mend; every other one is a fault of the training itself and fails at once."""
 

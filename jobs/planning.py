@@ -1,12 +1,14 @@
 """One round of planning: read, decide, write, in one transaction under one lock."""
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from sqlalchemy.orm import Session
 
-from jobs import planner
-from jobs.database import lock_planning, now
-from jobs.store import attempts, hosts, jobs
+from jobs.database import lock_planning
+from jobs.planner.plan import plan
+from jobs.planner.view import Preempt, Start, Wait
+from jobs.store import attempts, lines, scenes
 
 
 @dataclass(frozen=True)
@@ -22,17 +24,19 @@ class Launch:
 def plan_once(session: Session) -> list[Launch]:
     """Start every job that can start and note for the others what they wait for; return what to launch."""
     lock_planning(session)
-    waiting = jobs.waiting(session)
-    if not waiting:
+    scene = scenes.read(session)
+    if not scene.waiting:
         return []
-    reasons = {job.id: job.reason for job in waiting}
     launches = []
-    for decision in planner.plan(waiting, hosts.planner_view(session, now(session))):
-        if isinstance(decision, planner.Wait):
-            if decision.reason != reasons[decision.job_id]:
-                jobs.set_reason(session, decision.job_id, decision.reason)
-            continue
-        placement = attempts.start(session, decision)
-        if placement is not None:
-            launches.append(Launch(placement.host_name, placement.id, placement.job_id, placement.attempt))
+    for decision in plan(scene):
+        match decision:
+            case Start():
+                placements = attempts.start(session, decision)
+                launches += [Launch(each.host_name, each.id, each.job_id, each.attempt) for each in placements]
+            case Wait():
+                lines.note(session, decision)
+            case Preempt():
+                attempts.preempt(session, decision)
+            case _:
+                assert_never(decision)
     return launches

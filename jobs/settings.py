@@ -41,6 +41,40 @@ class Settings(BaseSettings):
     checkpoint_grace_s: float = Field(default=30, gt=0)
     """Seconds that ranks get to save a checkpoint when a job is paused, its host shut down, or cut off; for the last at
     most a quarter of `lease_s`."""
+    ageing_s: float = Field(default=600, gt=0)
+    """Seconds of waiting that count as much as one point of priority: a job of priority 0 is passed for at most 100
+    times as long by jobs that come later. The same on every host, as all of the planner's settings."""
+    fair_share_s: float = Field(default=3600, ge=0)
+    """How far back in the line, in seconds of waiting, a user comes at most who has used all that was used lately."""
+    fair_share_half_life_s: float = Field(default=86_400, gt=0)
+    """Seconds after which use counts half in the fair share."""
+    retry_backoff_s: float = Field(default=10, ge=0)
+    """Seconds that a job rests after its first lost attempt; twice as long after each further one."""
+    retry_backoff_max_s: float = Field(default=600, ge=0)
+    """The longest such rest, in seconds."""
+    quarantine_after: int = Field(default=3, ge=0)
+    """Attempts in a row that are lost on one GPU by a fault that may be its own, after which it is not handed out any
+    more until somebody releases it; 0 never takes one away."""
+    unkillable_s: float = Field(default=30, gt=0)
+    """Seconds after which a device whose last process cannot be killed is taken away, and its job goes on elsewhere."""
+    hang_limit_s: float = Field(default=1800, ge=1)
+    """Seconds that a rank may be without progress, where the job does not say."""
+    min_free_bytes: int = Field(default=1024**3, ge=0)
+    """Space on the run root below which a host gets no new jobs."""
+    checkpoint_root: str | None = None
+    """Where checkpoints are copied to as they are saved, so that other hosts can continue from them: a folder that the
+    hosts share, or an fsspec URL (`s3://bucket/runs`). None leaves them in the run root alone."""
+    address: str | None = None
+    """Name or address at which the ranks of other hosts reach this one, for jobs on several hosts. None finds the
+    address that this host has towards the database."""
+    rendezvous_ports: str = Field(default="29400-29499", pattern=r"^[0-9]{1,5}-[0-9]{1,5}$")
+    """Ports of this host at which the ranks of jobs on several hosts may meet, one for each such job."""
+    telemetry_s: float = Field(default=10, ge=0)
+    """Seconds between two readings of the GPUs' utilisation, memory, temperature and power; 0 reads none."""
+    telemetry_bucket_s: int = Field(default=60, ge=1)
+    """Seconds that one stored figure stands for."""
+    telemetry_days: float = Field(default=14, gt=0)
+    """Days for which these are kept."""
     cpu_slots: int | None = Field(default=None, ge=0, le=4096)
     """CPU ranks this host runs at once; None takes the number of cores."""
     simulated_devices: int = Field(default=0, ge=0, le=1024)

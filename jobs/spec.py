@@ -2,37 +2,24 @@
 
 from collections.abc import Callable
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from jobs.device_count import DeviceCount, Text
+from jobs.planner.request import Request
 from trainer.config import SCRIPT, TrainConfig
 from trainer.devices import MOST_PROCESSES, check_batch, check_strategy, parse_device, rank_count, rank_devices
 from trainer.errors import ConfigError, DeviceError
 from trainer.script.options import ScriptOptions, script_options
 
-Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
-"""Text that every database can store: not empty, no NUL."""
 LabelKey = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[^\x00=,]*$")]
 LabelValue = Annotated[str, Field(max_length=255, pattern=r"^[^\x00]*$")]
 
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-
-class DeviceCount(_Frozen):
-    """Any `count` CUDA devices of one host, in place of a device list."""
-
-    count: int = Field(ge=1, le=MOST_PROCESSES, strict=True)
-    """How many devices."""
-    host: Text | None = None
-    """Only on the host of this name."""
-    min_memory_gb: float | None = Field(default=None, gt=0)
-    """Only devices with at least this much memory, in 10^9 bytes."""
-    name: Text | None = None
-    """Only devices whose model name contains this text, upper or lower case."""
 
 
 def _canonical_device(value: Any) -> Any:
@@ -63,6 +50,17 @@ Device = Annotated[
 ]
 
 
+class StartFrom(_Frozen):
+    """The checkpoint of another job, or of an earlier one, that a job starts from."""
+
+    job: int = Field(ge=1, le=2**63 - 1, strict=True)
+    """Id of the job that saved it."""
+    checkpoint: int | None = Field(default=None, ge=1, le=2**63 - 1, strict=True)
+    """Id of the checkpoint; without one, the job's last for `resume`, its best for `weights`."""
+    mode: Literal["weights", "resume"] = "weights"
+    """`weights` begins anew with its weights; `resume` goes on where it was, with the same data, seed and batch."""
+
+
 class JobSpec(_Frozen):
     """A training job as submitted: what to train (`train`), where (`device`), and policy (the rest)."""
 
@@ -71,6 +69,10 @@ class JobSpec(_Frozen):
     form."""
     nproc_per_node: int | None = Field(default=None, ge=1, le=MOST_PROCESSES, strict=True)
     """Number of ranks for `device: "cpu"`."""
+    host: Text | None = None
+    """Only on the host of this name; with a number of devices, `device.host` says the same."""
+    nodes: int = Field(default=1, ge=1, le=MOST_PROCESSES, strict=True)
+    """Number of hosts that train together, each with the devices that `device` asks for."""
     train: TrainConfig
     """The training itself, independent of the devices."""
     name: Text | None = None
@@ -79,21 +81,39 @@ class JobSpec(_Frozen):
     """Higher starts first; equal ones in order of submission."""
     labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=64)
     """Free text by key, to find jobs by."""
+    user: Text | None = None
+    """Whom it is for: quotas and fair share go by it. The command fills in who is logged in."""
+    preemptible: bool = Field(default=False, strict=True)
+    """Whether it may be stopped, with a checkpoint, for a job of higher priority. It is queued again, and spends no
+    retry."""
     max_retries: int = Field(default=3, ge=0, le=100)
-    """How often a run that the infrastructure lost (host, supervisor, killed rank) is tried again.
+    """How often a run that the infrastructure lost (host, supervisor, killed or hanging rank) is tried again.
     A fault of the training itself is never retried."""
+    time_limit_s: float | None = Field(default=None, gt=0, le=1e9)
+    """Seconds that it may train, over all attempts; then it saves a checkpoint and has failed."""
+    hang_limit_s: float | None = Field(default=None, ge=1, le=1e9)
+    """Seconds that a rank may be without progress: no batch, in training or evaluation. Then the run is ended, with the
+    stacks of all ranks in their logs, and tried again. Start and compilation get ten times as long. None takes the
+    service's own; a script is watched only where it has one."""
+    start_from: StartFrom | None = None
+    """The checkpoint of another job to start from."""
+    checkpoint_root: Text | None = None
+    """Where checkpoints are copied to, so that other hosts can continue from them: a folder that those share, or an
+    fsspec URL. None takes the service's own."""
 
     @field_validator("train")
     @classmethod
     def _suits_the_devices(cls, train: TrainConfig, info: Any) -> TrainConfig:
+        nodes = info.data.get("nodes", 1)
         if train.recipe == SCRIPT:
             _check("train.*", lambda: _check_program(script_options(train)))
+            _check("nodes", lambda: _check_program_nodes(nodes))
             return train  # what it does with a batch is its own
         if "device" in info.data and "nproc_per_node" in info.data:
             devices = _devices(info.data["device"], info.data["nproc_per_node"])
             if devices is not None:
-                _check("train.strategy", lambda: check_strategy(train.strategy, devices))
-                _check("train.*", lambda: check_batch(train, devices))
+                _check("train.strategy", lambda: check_strategy(train.strategy, devices, nnodes=nodes))
+                _check("train.*", lambda: check_batch(train, devices, nnodes=nodes))
         return train
 
     @model_validator(mode="after")
@@ -107,6 +127,11 @@ class JobSpec(_Frozen):
         _check("nproc_per_node", check)
         return self
 
+    @model_validator(mode="after")
+    def _hosts_fit(self) -> Self:
+        _check("host", lambda: _pinned_host(self.device, self.host, self.nodes))
+        return self
+
     @property
     def shown_name(self) -> str:
         """Its name, or one that says what it runs."""
@@ -116,40 +141,63 @@ class JobSpec(_Frozen):
         return (options.module or PurePosixPath(options.script or "").name)[:255]
 
     @property
-    def device_count(self) -> int:
-        """Number of devices wanted, over all hosts."""
+    def request(self) -> Request:
+        """What the planner reads of it."""
         devices = _devices(self.device, self.nproc_per_node)
         assert devices is not None, "a validated spec has a device list that fits"
-        return len(devices)
+        return Request(
+            device=self.device,
+            per_node=len(devices),
+            nodes=self.nodes,
+            host=_pinned_host(self.device, self.host, self.nodes),
+            preemptible=self.preemptible,
+        )
 
     @property
     def world_size(self) -> int:
         """Number of ranks, over all hosts."""
-        return rank_count(self.train.strategy, self.device_count)
+        return self.nodes * rank_count(self.train.strategy, self.request.per_node)
 
 
-def requested_devices(stored: dict[str, Any]) -> tuple[str | DeviceCount, int]:
-    """Return the device request of a stored spec, and how many devices that is, without validating all the rest of it.
+def stored_request(stored: dict[str, Any]) -> Request:
+    """Return the request of a stored spec without validating all the rest of it.
 
     Raises ValueError for one that this version cannot read.
     """
     try:
         device = stored["device"]
-        request = device if isinstance(device, str) else DeviceCount.model_validate(device)
-        devices = _devices(request, stored["nproc_per_node"])
+        wanted = device if isinstance(device, str) else DeviceCount.model_validate(device)
+        devices = _devices(wanted, stored["nproc_per_node"])
     except (KeyError, TypeError) as error:
         raise ValueError(f"no {error}") from error
     if devices is None:
         raise ValueError(f"device {device!r} does not fit nproc_per_node")
-    return request, len(devices)
+    # A spec from before there were several nodes names none.
+    nodes = stored.get("nodes", 1)
+    host = _pinned_host(wanted, stored.get("host"), nodes)
+    preemptible = stored.get("preemptible", False)
+    return Request(device=wanted, per_node=len(devices), nodes=nodes, host=host, preemptible=preemptible)
 
 
 def requested_ranks(stored: dict[str, Any]) -> int:
-    """Return the world_size of a stored spec, as `requested_devices` reads one. Raises ValueError as it does."""
-    _, device_count = requested_devices(stored)
+    """Return the world_size of a stored spec, as `stored_request` reads one. Raises ValueError as it does."""
+    request = stored_request(stored)
     train = stored.get("train")
     strategy = train.get("strategy") if isinstance(train, dict) else None
-    return rank_count(str(strategy), device_count)  # a spec from before there were strategies names none
+    # A spec from before there were strategies names none.
+    return request.nodes * rank_count(str(strategy), request.per_node)
+
+
+def _pinned_host(device: str | DeviceCount, host: str | None, nodes: int) -> str | None:
+    """The one host that the job may use, named beside the devices or within their count; raises ConfigError if that
+    contradicts itself."""
+    within = device.host if isinstance(device, DeviceCount) else None
+    if host is not None and within is not None and host != within:
+        raise ConfigError(f"host: {host!r} is not {within!r}, which device names; leave one of them out")
+    pinned = host or within
+    if pinned is not None and nodes > 1:
+        raise ConfigError(f"host: {pinned!r} is one host, and nodes is {nodes}; leave one of them out")
+    return pinned
 
 
 def _devices(device: str | DeviceCount, nproc_per_node: int | None) -> tuple[str, ...] | None:
@@ -165,6 +213,11 @@ def _devices(device: str | DeviceCount, nproc_per_node: int | None) -> tuple[str
         return rank_devices(device, nproc_per_node=nproc_per_node)
     except DeviceError:
         return None
+
+
+def _check_program_nodes(nodes: int) -> None:
+    if nodes > 1:
+        raise ConfigError(f"nodes: recipe script runs on one node, and nodes is {nodes}")
 
 
 def _check_program(options: ScriptOptions) -> None:

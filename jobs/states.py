@@ -21,13 +21,15 @@ class State(StrEnum):
     SUCCEEDED = "succeeded"
     """Rank 0 wrote the completion record. Final."""
     FAILED = "failed"
-    """Ended by a fault that a retry would not mend, or with its retries spent; `failure` says which. Final."""
+    """Ended by a fault that a retry would not mend, or with its retries spent; `failure` says which. Left only when its
+    user asks for another try."""
     CANCELLED = "cancelled"
     """Ended because the user asked for it. Final."""
 
     @property
     def is_terminal(self) -> bool:
-        return not TRANSITIONS[self]
+        """Whether nothing more happens by itself."""
+        return self in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
 
 
 TRANSITIONS: dict[State, frozenset[State]] = {
@@ -36,7 +38,7 @@ TRANSITIONS: dict[State, frozenset[State]] = {
     State.RUNNING: frozenset({State.SUCCEEDED, State.QUEUED, State.PAUSED, State.FAILED, State.CANCELLED}),
     State.PAUSED: frozenset({State.QUEUED, State.CANCELLED}),
     State.SUCCEEDED: frozenset(),
-    State.FAILED: frozenset(),
+    State.FAILED: frozenset({State.QUEUED}),
     State.CANCELLED: frozenset(),
 }
 """Every legal change of a job's state; `jobs.store.transitions` applies them, docs/job-lifecycle.md draws them."""
@@ -59,3 +61,16 @@ class Outcome(StrEnum):
     PAUSED = "paused"
     LOST = "lost"
     """Its host or supervisor went away, or its lease ran out."""
+    PREEMPTED = "preempted"
+    """The service stopped it, for a more urgent job or because its host is drained; it is queued again."""
+
+
+class StopOrder(StrEnum):
+    """Why the service itself has an attempt stop. Written to the attempt, read by its supervisors."""
+
+    PREEMPTED = "preempted"
+    """A job of higher priority gets its devices: it saves first."""
+    DRAINED = "drained"
+    """Its host is drained, and is to be empty: it saves first."""
+    PEER_ENDED = "peer_ended"
+    """Another of its placements has ended: no rank can go on without those."""

@@ -41,6 +41,7 @@ class Base(DeclarativeBase):
         datetime: UtcDateTime(),
         dict[str, Any]: JSON(),
         dict[str, str]: JSON(),
+        list[dict[str, Any]]: JSON(),
         list[str]: JSON(),
         str: String(255),
         float: Double(),
@@ -61,6 +62,8 @@ class Job(Base):
         _one_of("intent", Intent),
         Index("ix_jobs_state_priority_id", "state", "priority", "id"),
         Index("ix_jobs_name", "name"),
+        Index("ix_jobs_state_line_key", "state", "line_key"),
+        Index("ix_jobs_parent_id", "parent_id"),
     )
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
@@ -88,6 +91,26 @@ class Job(Base):
     started_at: Mapped[datetime | None]
     """When its first attempt began to train."""
     finished_at: Mapped[datetime | None]
+    user: Mapped[str | None]
+    """Whom it is for; None is a user too, whose share all jobs with none have in common."""
+    request: Mapped[str | None] = mapped_column(Text)
+    """What the planner reads of the spec, as the JSON of a `jobs.planner.request.Request`; None before it was read."""
+    waits_from: Mapped[datetime]
+    """Since when it has had its place in the line: its submission, or the moment its user asked for it again."""
+    not_before: Mapped[datetime | None]
+    """Until when it rests after an attempt was lost."""
+    line_key: Mapped[float | None]
+    """Its place in the line when it was last planned: of two queued jobs the one with the smaller key comes first."""
+    predicted_start: Mapped[datetime | None]
+    """When it will start, by what was known when it was last planned; None where nothing can be said."""
+    waits_for: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    """Who holds what it waits for: `{"host", "device", "job_id"}` for each device."""
+    reservation: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """The devices that are set aside for it, as the JSON of a `jobs.planner.view.Reservation`."""
+    parent_id: Mapped[int | None] = mapped_column(Id, ForeignKey("jobs.id"))
+    """The job it was cloned from, or whose checkpoint it starts from."""
+    parent_checkpoint_id: Mapped[int | None] = mapped_column(Id)
+    """The checkpoint it starts from. No foreign key, nor below: checkpoints belong to attempts, and those to jobs."""
 
 
 class Attempt(Base):
@@ -106,6 +129,14 @@ class Attempt(Base):
     world_size: Mapped[int]
     resumed_step: Mapped[int | None] = mapped_column(BigInteger)
     """Global step of the checkpoint it continued from."""
+    stop_order: Mapped[str | None] = mapped_column(String(16))
+    """Why the service itself wants it to stop, if it does: a `StopOrder`."""
+    stop_message: Mapped[str | None] = mapped_column(Text)
+    """That in words."""
+    resume_decided_at: Mapped[datetime | None]
+    """When node 0 decided what to continue from; the other nodes of the attempt wait for it."""
+    resume_checkpoint_id: Mapped[int | None] = mapped_column(Id)
+    """What it continues from, once decided; None where it begins anew."""
 
 
 class Host(Base):
@@ -121,6 +152,16 @@ class Host(Base):
     run_root: Mapped[str] = mapped_column(Text)
     catalog: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """What its trainer can run; None until it has said so."""
+    address: Mapped[str | None]
+    """Name or address at which the ranks of other hosts reach it."""
+    storages: Mapped[list[str]]
+    """Ids of the storages whose files its runs can read (`worker.storage`): that of its run root first."""
+    free_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    """Space left on its run root at its last heartbeat."""
+    drained_at: Mapped[datetime | None]
+    """Since when it gets no new jobs, until it is taken back."""
+    drain_note: Mapped[str | None] = mapped_column(Text)
+    """Why, in the words of whoever drained it."""
 
 
 class DeviceRow(Base):
@@ -153,6 +194,11 @@ class DeviceRow(Base):
     simulated: Mapped[bool] = mapped_column(Boolean)
     present: Mapped[bool] = mapped_column(Boolean)
     """Whether the host reported it when its worker last started."""
+    losses: Mapped[int]
+    """Attempts in a row that were lost by a fault that may be the device's; an attempt that succeeds sets it to 0."""
+    quarantined_at: Mapped[datetime | None]
+    """Since when it is not handed out, until somebody releases it."""
+    quarantine_reason: Mapped[str | None] = mapped_column(Text)
 
 
 class Placement(Base):
@@ -165,6 +211,14 @@ class Placement(Base):
         Index(
             "ix_placements_open",
             "host_name",
+            sqlite_where=text("ended_at IS NULL"),
+            postgresql_where=text("ended_at IS NULL"),
+        ),
+        Index(
+            "uq_placements_live_port",
+            "host_name",
+            "master_port",
+            unique=True,
             sqlite_where=text("ended_at IS NULL"),
             postgresql_where=text("ended_at IS NULL"),
         ),
@@ -189,6 +243,12 @@ class Placement(Base):
     """Bytes of the journal that the database has; moves in the same transaction as the rows."""
     log_offsets: Mapped[dict[str, Any]]
     """Bytes of each rank's log that the database has, by rank."""
+    master_port: Mapped[int | None]
+    """Port of this host that node 0 of a run on several hosts has to itself: held until the placement ends."""
+    completed: Mapped[bool | None] = mapped_column(Boolean)
+    """How it ended: True with the completion record (node 0) or with its part done (another); None before its end."""
+    failure: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """Its error report, if it did not complete. The attempt's own failure is the first of these."""
 
 
 class Lease(Base):
@@ -211,6 +271,8 @@ class Lease(Base):
     device_id: Mapped[int] = mapped_column(Id, ForeignKey("devices.id"))
     job_id: Mapped[int] = mapped_column(Id)
     attempt: Mapped[int]
+    placement_id: Mapped[int | None] = mapped_column(Id, ForeignKey("placements.id"))
+    """The placement whose supervisor renews it; None only where it was released before there was this column."""
     acquired_at: Mapped[datetime]
     expires_at: Mapped[datetime]
     released_at: Mapped[datetime | None]
@@ -273,6 +335,12 @@ class Checkpoint(Base):
     values: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
     removed_at: Mapped[datetime | None]
+    storage: Mapped[str | None]
+    """Id of the storage that `path` lies in: a host that has it among its own can read the file."""
+    copy_url: Mapped[str | None] = mapped_column(Text)
+    """Where its copy under the checkpoint root lies, once it is whole: an absolute path, or an fsspec URL."""
+    copy_storage: Mapped[str | None]
+    """Id of the storage that the copy lies in."""
 
 
 class LogChunk(Base):
@@ -293,3 +361,52 @@ class LogChunk(Base):
     """Byte of the rank's log at which it begins."""
     text: Mapped[str] = mapped_column(Text)
     at: Mapped[datetime]
+
+
+class Quota(Base):
+    """What all jobs of one user, or with one label, may have at once, and their share."""
+
+    __tablename__ = "quotas"
+    __table_args__ = (UniqueConstraint("kind", "subject"),)
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    kind: Mapped[str] = mapped_column(String(8))
+    """`user` or `label`."""
+    subject: Mapped[str] = mapped_column(String(320))
+    """The user's name, `*` for each user that has none of its own, or `key=value`."""
+    max_devices: Mapped[int | None]
+    """Most devices held at once; None sets no limit."""
+    share: Mapped[float]
+    """Weight in the fair share; 1 is everybody's."""
+
+
+class Usage(Base):
+    """What a user's, or a label's, jobs have used lately: device-seconds, halved for every half-life that passes."""
+
+    __tablename__ = "usage"
+
+    kind: Mapped[str] = mapped_column(String(8), primary_key=True)
+    subject: Mapped[str] = mapped_column(String(320), primary_key=True)
+    device_s: Mapped[float]
+    """As of `at`; what is held now comes on top."""
+    at: Mapped[datetime]
+
+
+class DeviceSample(Base):
+    """What a GPU did during one stretch of time."""
+
+    __tablename__ = "device_samples"
+
+    device_id: Mapped[int] = mapped_column(Id, ForeignKey("devices.id"), primary_key=True)
+    at: Mapped[datetime] = mapped_column(primary_key=True)
+    """Begin of the stretch, a whole number of stretches since the epoch."""
+    samples: Mapped[int]
+    """Readings in it."""
+    utilisation: Mapped[float | None]
+    """Mean, in percent of the time."""
+    memory_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    """Most that was used."""
+    temperature_c: Mapped[float | None]
+    """Highest."""
+    power_w: Mapped[float | None]
+    """Mean."""

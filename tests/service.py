@@ -48,6 +48,7 @@ class Service:
             "RANKZERO_TICK_S": "0.5",
             "RANKZERO_HEARTBEAT_S": "1",
             "RANKZERO_LEASE_S": "60",
+            "RANKZERO_RETRY_BACKOFF_S": "0.2",
             "RANKZERO_SIMULATED_DEVICES": "2",
             "OMP_NUM_THREADS": "1",
             **{f"RANKZERO_{name.upper()}": str(value) for name, value in settings.items()},

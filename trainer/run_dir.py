@@ -67,6 +67,8 @@ class RunConfig(_Frozen):
     """The run directory's `call.pkl` holds objects of the script that called `train()`: its model, its callbacks."""
     max_steps: int | None = Field(default=None, ge=1)
     """End after this many optimizer steps, though the schedule has more: for trials of a configuration."""
+    hang_limit_s: float | None = Field(default=None, gt=0)
+    """Seconds that a rank may be without progress, ten times as many while it starts or compiles; None watches none."""
     micro_batches: int = Field(default=1, ge=1)
     """Parts that each global batch is computed in, one after the other: more than one where the whole did not fit into
     a device's memory. It divides the batch of a rank."""

@@ -7,7 +7,7 @@ Every function that writes for an attempt checks first, in the same transaction,
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import Any
 
@@ -16,10 +16,10 @@ from sqlalchemy.orm import Session
 
 from jobs.database import now
 from jobs.errors import OffsetsMovedError, StaleAttemptError
-from jobs.planner import Start
+from jobs.planner.view import Node, Preempt, Start
 from jobs.settings import get_settings
 from jobs.spec import requested_ranks
-from jobs.states import Intent, Outcome, State
+from jobs.states import Intent, Outcome, State, StopOrder
 from jobs.store.jobs import settle
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Attempt, DeviceRow, Host, Job, Lease, Placement
@@ -43,41 +43,60 @@ class Shipped:
     """By rank."""
 
 
-def start(session: Session, decision: Start) -> Placement | None:
-    """Open the next attempt of a queued job with its placement and leases; None if the job moved on meanwhile."""
+def start(session: Session, decision: Start) -> list[Placement]:
+    """Open the next attempt of a queued job with its placements and leases; none if the job moved on meanwhile."""
     at = now(session)
     # With its row held, a cancel that came between reading the queue and now has either happened or waits its turn.
     job = session.get(Job, decision.job_id, populate_existing=True, with_for_update=True)
     if job is None or job.state != State.QUEUED or job.intent != Intent.RUN:
-        return None
+        return []
     number = job.attempt + 1
-    names = [device.name for device in decision.devices]
-    ranks = requested_ranks(job.spec)
-    session.add(Attempt(job_id=job.id, number=number, created_at=at, world_size=ranks))
+    session.add(Attempt(job_id=job.id, number=number, created_at=at, world_size=requested_ranks(job.spec)))
     session.flush()
-    run_root = session.scalars(select(Host.run_root).where(Host.name == decision.host_name)).one()
+    placements = [
+        _place(session, job, number, node, node_rank=node_rank, at=at) for node_rank, node in enumerate(decision.nodes)
+    ]
+    detail = {"placements": [{"host": each.host_name, "devices": each.devices} for each in placements]}
+    columns = {"attempt": number, "progress": None, "reservation": None, "waits_for": None, "predicted_start": None}
+    moved = move(session, job, State.STARTING, at=at, detail=detail, **columns)
+    assert moved, "its row is held, so a queued job does not move meanwhile"
+    return placements
+
+
+def _place(session: Session, job: Job, number: int, node: Node, *, node_rank: int, at: datetime) -> Placement:
+    run_root = session.scalars(select(Host.run_root).where(Host.name == node.host_name)).one()
     # The token keeps a run root that outlived its database from handing an old journal to a new attempt.
     run_dir = PurePath(run_root) / f"job-{job.id}" / f"attempt-{number}-{secrets.token_hex(4)}"
     placement = Placement(
         job_id=job.id,
         attempt=number,
-        node_rank=0,
-        host_name=decision.host_name,
-        devices=names,
+        node_rank=node_rank,
+        host_name=node.host_name,
+        devices=[device.name for device in node.devices],
         run_dir=str(run_dir),
         created_at=at,
         journal_offset=0,
         log_offsets={},
     )
     session.add(placement)
-    expires = at + timedelta(seconds=get_settings().lease_s)
-    for device in decision.devices:
-        session.add(Lease(device_id=device.id, job_id=job.id, attempt=number, acquired_at=at, expires_at=expires))
     session.flush()
-    detail = {"host": decision.host_name, "devices": names}
-    moved = move(session, job, State.STARTING, at=at, detail=detail, attempt=number, progress=None)
-    assert moved, "its row is held, so a queued job does not move meanwhile"
+    expires = at + timedelta(seconds=get_settings().lease_s)
+    for device in node.devices:
+        lease = Lease(device_id=device.id, job_id=job.id, attempt=number, placement_id=placement.id)
+        lease.acquired_at, lease.expires_at = at, expires
+        session.add(lease)
+    session.flush()
     return placement
+
+
+def preempt(session: Session, decision: Preempt) -> None:
+    """Tell a running attempt to stop for a job of higher priority, unless it has ended or stops already."""
+    live = (Attempt.job_id == decision.job_id, Attempt.number == decision.attempt, Attempt.ended_at.is_(None))
+    order = update(Attempt).where(*live, Attempt.stop_order.is_(None))
+    message = f"preempted by job {decision.for_job}"
+    if changed(session, order.values(stop_order=StopOrder.PREEMPTED, stop_message=message)):
+        detail = {"level": "info", "message": message}
+        record(session, decision.job_id, "log", attempt=decision.attempt, at=now(session), detail=detail)
 
 
 def get_placement(session: Session, placement_id: int) -> Placement:

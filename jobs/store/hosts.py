@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
-from jobs import planner
 from jobs.catalogs import Catalog
 from jobs.database import now
 from jobs.errors import HostNameTakenError
@@ -52,7 +51,7 @@ def register(
     at = now(session)
     host = session.get(Host, name, populate_existing=True, with_for_update=True)
     if host is None:
-        host = Host(name=name, registered_at=at)
+        host = Host(name=name, registered_at=at, storages=[])
         session.add(host)
     elif host.worker not in (worker, replaces) and is_alive(host, at):
         raise HostNameTakenError(f"host {name!r} has a worker that is alive ({host.worker}); name this one otherwise")
@@ -65,7 +64,7 @@ def register(
     # A GPU is known by its UUID: its row, and a live lease on it, stay with it when the worker numbers it otherwise.
     known = {row.uuid or row.name: row for row in rows}
     for device in devices:
-        row = known.get(device.uuid or device.name) or DeviceRow(host_name=name)
+        row = known.get(device.uuid or device.name) or DeviceRow(host_name=name, losses=0)
         row.name, row.kind, row.uuid, row.model = device.name, device.kind, device.uuid, device.model
         row.memory_bytes, row.simulated, row.present = device.memory_bytes, device.simulated, True
         row.driver_index = device.driver_index
@@ -119,18 +118,6 @@ def devices(session: Session) -> Sequence[Row[DeviceRow, int | None, int | None]
         .where(DeviceRow.present)
         .order_by(DeviceRow.host_name, DeviceRow.id)
     ).all()
-
-
-def planner_view(session: Session, at: datetime) -> list[planner.Host]:
-    """Return all hosts as the planner sees them, at the database's time `at`."""
-    by_host: dict[str, list[planner.Device]] = {}
-    for row, job_id, _attempt in devices(session):
-        by_host.setdefault(row.host_name, []).append(
-            planner.Device(row.id, row.name, row.kind, row.model, row.memory_bytes, job_id)
-        )
-    return [
-        planner.Host(host.name, tuple(by_host.get(host.name, ())), is_alive(host, at)) for host in all_hosts(session)
-    ]
 
 
 def lease_history(session: Session) -> Sequence[Row[str, str, Lease, Job]]:

@@ -9,10 +9,10 @@ from jobs import catalogs
 from jobs.column_types import json_each_text
 from jobs.database import now
 from jobs.errors import NotFoundError
-from jobs.planner import WaitingJob, can_ever_run
-from jobs.spec import JobSpec, requested_devices
+from jobs.planner.plan import why_never
+from jobs.spec import JobSpec
 from jobs.states import Intent, State
-from jobs.store import hosts
+from jobs.store import hosts, scenes
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Job, JobEvent
 
@@ -47,8 +47,11 @@ def submit(session: Session, spec: JobSpec) -> Submission:
         created_at=at,
         updated_at=at,
         queued_at=at,
+        waits_from=at,
+        user=spec.user,
+        request=spec.request.model_dump_json(),
     )
-    impossible = can_ever_run(spec.device, spec.device_count, hosts.planner_view(session, at))
+    impossible = why_never(spec.request, scenes.view_hosts(session, at))
     if impossible:
         job.reason = impossible
     session.add(job)
@@ -118,35 +121,6 @@ def settle(session: Session, job: Job) -> None:
         move(session, job, State.PAUSED, at=at)
     elif state is State.PAUSED and intent is Intent.RUN:
         move(session, job, State.QUEUED, at=at)
-
-
-def waiting(session: Session) -> list[WaitingJob]:
-    """Return every queued job that wants to run, for the planner.
-
-    One whose spec this version cannot read stays where it is and says so; it must not keep the others from starting.
-    """
-    query = select(Job.id, Job.priority, Job.spec, Job.reason)
-    found = []
-    for job_id, priority, spec, reason in session.execute(
-        query.where(Job.state == State.QUEUED, Job.intent == Intent.RUN)
-    ):
-        try:
-            device, device_count = requested_devices(spec)
-        except ValueError as error:
-            set_reason(session, job_id, f"its spec cannot be read by this version: {error}")
-            continue
-        found.append(WaitingJob(job_id, priority, device, device_count, reason))
-    return found
-
-
-def set_reason(session: Session, job_id: int, reason: str) -> None:
-    """Write what a queued job waits for, if that is news."""
-    changed(
-        session,
-        update(Job)
-        .where(Job.id == job_id, Job.state == State.QUEUED, Job.reason.is_distinct_from(reason))
-        .values(reason=reason),
-    )
 
 
 def select_events(job_id: int, *, after: int = 0) -> Select[JobEvent]:

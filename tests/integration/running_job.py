@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.database import Database, lock_planning, now
-from jobs.planner import Start
+from jobs.planner.view import Node, Start
 from jobs.states import Outcome
-from jobs.store import attempts, hosts, reports
+from jobs.store import attempts, hosts, reports, scenes
 from jobs.store.hosts import DeviceInfo
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
 from jobs.tables import Placement
@@ -54,11 +54,11 @@ def start_job(database: Database, job_id: int) -> RunningJob:
         hosts.register(session, host_name, worker="1:1", run_root="/runs", devices=devices)
     with database.session_scope() as session:
         lock_planning(session)
-        (host,) = [host for host in hosts.planner_view(session, now(session)) if host.name == host_name]
-        placement = attempts.start(session, Start(job_id, host_name, host.devices))
-    assert placement is not None, f"job {job_id} is not queued"
+        (host,) = [host for host in scenes.view_hosts(session, now(session)) if host.name == host_name]
+        placements = attempts.start(session, Start(job_id, (Node(host_name, host.devices),)))
+    assert placements, f"job {job_id} is not queued"
     with database.session_scope() as session:
-        placement = attempts.claim(session, placement.id, "1:1")
+        placement = attempts.claim(session, placements[0].id, "1:1")
     with database.session_scope() as session:
         attempts.set_running(session, placement, resumed_step=None)
     return RunningJob(database, placement)

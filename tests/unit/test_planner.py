@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.planner import Decision, Device, Host, Start, Wait, WaitingJob, can_ever_run, plan
-from jobs.spec import DeviceCount
+from jobs.device_count import DeviceCount
 
 
 def host(name: str = "alpha", *, cuda: int = 2, cpu: int = 0, alive: bool = True, first_id: int = 1) -> Host:

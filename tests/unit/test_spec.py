@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from jobs.spec import DeviceCount, JobSpec, requested_devices, requested_ranks
+from jobs.device_count import DeviceCount
+from jobs.spec import JobSpec, requested_ranks, stored_request
 from trainer.config import TrainConfig
 
 TRAIN = {"model": "resnet18", "data": "digits"}
@@ -141,7 +142,7 @@ def test_a_batch_that_the_run_is_to_find_divides_among_any_devices(device: Any) 
 def test_one_rank_may_have_several_devices(device: Any) -> None:
     job = spec(device=device, train=TRAIN | {"strategy": "dp"})
 
-    assert (job.device_count, job.world_size) == (2, 1)
+    assert (job.request.device_count, job.world_size) == (2, 1)
 
 
 def test_a_batch_divides_among_the_devices_of_one_rank() -> None:
@@ -195,7 +196,7 @@ def test_the_largest_batch_that_a_run_may_find_has_a_sample_for_each_rank() -> N
     ],
 )
 def test_a_stored_spec_tells_its_devices_and_its_ranks(stored: dict[str, Any], devices: int, ranks: int) -> None:
-    assert (requested_devices(stored)[1], requested_ranks(stored)) == (devices, ranks)
+    assert (stored_request(stored).device_count, requested_ranks(stored)) == (devices, ranks)
 
 
 @given(batch=st.integers(1, 500), ranks=st.integers(1, 40))

@@ -10,9 +10,10 @@ from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from jobs.database import Database, get_database, lock_planning, now
+from jobs.planner.view import Wait
 from jobs.settings import get_settings
 from jobs.states import Intent
-from jobs.store import hosts, jobs
+from jobs.store import hosts, jobs, lines
 from jobs.tables import Host
 from tests.integration.store.conftest import Service
 from tests.integration.store.turns import in_threads
@@ -41,7 +42,7 @@ def test_transactions_that_read_and_then_write_at_the_same_time_all_succeed(data
             for number in range(rounds):
                 with database.session_scope() as session:
                     jobs.get(session, job_id)  # a read first: the transaction that SQLite refuses to let write later
-                    jobs.set_reason(session, job_id, f"round {number}")
+                    lines.note(session, Wait(job_id, f"round {number}", 0.0))
                 with database.session_scope(read_only=True) as session:
                     hosts.devices(session)
         except BaseException as error:  # noqa: BLE001  # looked at by the test's own thread
