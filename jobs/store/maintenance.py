@@ -1,0 +1,63 @@
+"""Maintenance: what an operator does with hosts (drain, take back) and with quarantined devices (release)."""
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from jobs.database import lock_planning, now
+from jobs.errors import NotFoundError
+from jobs.states import StopOrder
+from jobs.store.transitions import changed, record
+from jobs.tables import Attempt, DeviceRow, Host, Job, Placement
+
+
+def drain(session: Session, name: str, *, note: str | None = None, evict: bool = False) -> None:
+    """Give a host no new jobs until it is taken back; those that run there go on, or save and stop with `evict`.
+
+    A host that is drained already keeps the time since when. Raises NotFoundError.
+    """
+    # With the planners' lock: no plan that saw the host open is still to be written, so that `evict` finds all.
+    lock_planning(session)
+    host = get(session, name)
+    host.drained_at = host.drained_at or now(session)
+    host.drain_note = note
+    session.flush()
+    if evict:
+        _evict(session, name, note=note)
+
+
+def take_back(session: Session, name: str) -> None:
+    """Let a drained host have jobs again; one that is not drained stays as it is. Raises NotFoundError."""
+    host = get(session, name)
+    host.drained_at = host.drain_note = None
+    session.flush()
+
+
+def release(session: Session, name: str, device: str) -> None:
+    """Hand a quarantined device out again, with no losses counted; another stays as it is. Raises NotFoundError."""
+    get(session, name)
+    mine = (DeviceRow.host_name == name, DeviceRow.name == device, DeviceRow.present)
+    released = update(DeviceRow).where(*mine).values(quarantined_at=None, quarantine_reason=None, losses=0)
+    if not changed(session, released):
+        raise NotFoundError(f"host {name!r} has no device {device!r}; GET /hosts lists those it has")
+
+
+def get(session: Session, name: str) -> Host:
+    """Return a host, with its row held. Raises NotFoundError."""
+    host = session.get(Host, name, populate_existing=True, with_for_update=True)
+    if host is None:
+        raise NotFoundError(f"no host {name!r}")
+    return host
+
+
+def _evict(session: Session, name: str, *, note: str | None) -> None:
+    """Tell each attempt that has a part of itself there to save and stop, unless it stops already."""
+    message = f"host {name} is drained" + (f": {note}" if note else "")
+    there = select(Placement.job_id, Placement.attempt).where(Placement.host_name == name, Placement.ended_at.is_(None))
+    for job_id, attempt in session.execute(there.distinct().order_by(Placement.job_id)).all():
+        live = (Attempt.job_id == job_id, Attempt.number == attempt, Attempt.ended_at.is_(None))
+        order = update(Attempt).where(*live, Attempt.stop_order.is_(None))
+        if changed(session, order.values(stop_order=StopOrder.DRAINED, stop_message=message)):
+            # The attempt's row first, then the job's, as everywhere: events of a job become visible in order.
+            session.execute(select(Job.id).where(Job.id == job_id).with_for_update())
+            detail = {"level": "info", "message": message}
+            record(session, job_id, "log", attempt=attempt, at=now(session), detail=detail)
