@@ -151,6 +151,7 @@ class JobSpec(_Frozen):
             nodes=self.nodes,
             host=_pinned_host(self.device, self.host, self.nodes),
             preemptible=self.preemptible,
+            time_limit_s=self.time_limit_s,
         )
 
     @property
@@ -175,8 +176,14 @@ def stored_request(stored: dict[str, Any]) -> Request:
     # A spec from before there were several nodes names none.
     nodes = stored.get("nodes", 1)
     host = _pinned_host(wanted, stored.get("host"), nodes)
-    preemptible = stored.get("preemptible", False)
-    return Request(device=wanted, per_node=len(devices), nodes=nodes, host=host, preemptible=preemptible)
+    return Request(
+        device=wanted,
+        per_node=len(devices),
+        nodes=nodes,
+        host=host,
+        preemptible=stored.get("preemptible", False),
+        time_limit_s=stored.get("time_limit_s"),
+    )
 
 
 def requested_ranks(stored: dict[str, Any]) -> int:

@@ -22,6 +22,8 @@ class Request(BaseModel):
     """Only on the host of this name."""
     preemptible: bool = False
     """Whether it may be stopped, with a checkpoint, for a job of higher priority."""
+    time_limit_s: float | None = None
+    """Seconds that it may train, over all attempts."""
 
     @property
     def device_count(self) -> int:
