@@ -64,6 +64,9 @@ class Settings(BaseSettings):
     checkpoint_root: str | None = None
     """Where checkpoints are copied to as they are saved, so that other hosts can continue from them: a folder that the
     hosts share, or an fsspec URL (`s3://bucket/runs`). None leaves them in the run root alone."""
+    copy_grace_s: float = Field(default=300, ge=0)
+    """Seconds that a run which has ended keeps its devices at most while its last checkpoints are still being copied
+    there. A cancelled one does not wait."""
     address: str | None = None
     """Name or address at which the ranks of other hosts reach this one, for jobs on several hosts. None finds the
     address that this host has towards the database."""
@@ -93,6 +96,11 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, path: Path) -> Path:
         return path.expanduser().absolute()
+
+    @field_validator("checkpoint_root")
+    @classmethod
+    def _absolute_or_url(cls, root: str | None) -> str | None:
+        return root if root is None or "://" in root else str(Path(root).expanduser().absolute())
 
     def model_post_init(self, _context: object) -> None:
         if self.heartbeat_s * 3 > self.lease_s:

@@ -12,6 +12,7 @@ from jobs.wakeups import LAUNCH, PLAN, get_celery
 from worker import host
 from worker.care import Care
 from worker.registration import Registration
+from worker.storage import Storages
 from worker.tick import Tick
 
 app = get_celery()
@@ -25,13 +26,16 @@ class Worker:
         """Find this host's devices. Raises ValueError for settings that contradict each other or what is there."""
         self._settings = get_settings()
         database = get_database()
-        self.registration = Registration(database, self._settings, host.find_devices(self._settings))
+        self.storages = Storages(database, self._settings)
+        devices = host.find_devices(self._settings)
+        self.registration = Registration(database, self._settings, devices, self.storages)
         self.care = Care(database, self._settings)
         self.tick = Tick(database, self._settings, self.registration, self.care, on_orphaned=_end_with_owner)
 
     def start(self) -> None:
         """Begin to sweep; the first sweep registers the host."""
         self.registration.read_catalog()
+        self.storages.start()
         self.tick.start()
 
     def stop(self) -> None:

@@ -1,17 +1,21 @@
-"""This host: its name, its devices, and what its trainer can run."""
+"""This host: its address, its devices, and what its trainer can run."""
 
 import json
 import os
 import platform
+import socket
 import subprocess
 import sys
 from dataclasses import replace
 
 import pynvml
 import structlog
+from sqlalchemy import make_url
 
 from jobs.settings import Settings
 from jobs.store.hosts import DeviceInfo
+
+LOOPBACK = "127.0.0.1"
 
 log = structlog.get_logger()
 
@@ -34,6 +38,24 @@ def find_devices(settings: Settings) -> list[DeviceInfo]:
     mps = [DeviceInfo("mps", "mps")] if sys.platform == "darwin" and platform.machine() == "arm64" else []
     slots = settings.cpu_slots if settings.cpu_slots is not None else os.cpu_count() or 1
     return [*gpus, *simulated, *mps, *(DeviceInfo(f"cpu:{index}", "cpu") for index in range(slots))]
+
+
+def find_address(settings: Settings) -> str:
+    """Return the address at which other hosts reach this one: the one set, or else that which the database sees."""
+    if settings.address is not None:
+        return settings.address
+    url = make_url(settings.database_url)
+    server = url.host or url.query.get("host")
+    if not isinstance(server, str) or server.startswith("/"):
+        return LOOPBACK  # a database file, or the socket of one here: the service is on this machine alone
+    try:
+        family, kind, _, _, target = socket.getaddrinfo(server, url.port or 5432, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.connect(target)  # sends nothing: it only chooses the way there
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        log.warning("address_unknown", database_host=server, error=str(error))
+        return LOOPBACK
 
 
 def read_catalog() -> dict[str, object] | None:

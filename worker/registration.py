@@ -1,4 +1,4 @@
-"""Registration: this worker's hold of its host's name, the host's devices, and what its trainer can run."""
+"""Registration: this worker's hold of its host's name, the host's devices, its files, and what its trainer can run."""
 
 import os
 import threading
@@ -11,7 +11,8 @@ from jobs.errors import HostNameTakenError
 from jobs.settings import Settings
 from jobs.store import hosts
 from trainer.process_identity import identity, is_alive, is_local
-from worker import host
+from worker import host, storage
+from worker.storage import Storages
 
 log = structlog.get_logger()
 
@@ -19,11 +20,15 @@ log = structlog.get_logger()
 class Registration:
     """Keeps the database's row of this host up to date."""
 
-    def __init__(self, database: Database, settings: Settings, devices: Sequence[hosts.DeviceInfo]) -> None:
+    def __init__(
+        self, database: Database, settings: Settings, devices: Sequence[hosts.DeviceInfo], storages: Storages
+    ) -> None:
         self._database = database
         self._settings = settings
         self._devices = devices
+        self._storages = storages
         self._me = identity(os.getpid())
+        self._address = host.LOOPBACK
         self._catalog: dict[str, object] | None = None
         self.is_held = False
         """Whether the name is this worker's: without it, it cares for no placement and plans nothing."""
@@ -53,6 +58,7 @@ class Registration:
 
     def _register(self) -> None:
         name = self._settings.host_name
+        self._address = host.find_address(self._settings)
         with self._database.session_scope() as session:
             holder = hosts.worker_of(session, name)
             is_dead = holder is not None and is_local(holder) and not is_alive(holder)
@@ -64,12 +70,21 @@ class Registration:
                 devices=self._devices,
                 replaces=holder if is_dead else None,
             )
+            hosts.set_status(session, name, self._status())
         self.is_held = True
         log.info("registered", host=name, devices=len(self._devices))
 
     def _beat(self) -> None:
         with self._database.session_scope() as session:
             hosts.beat(session, self._settings.host_name, worker=self._me)
+            hosts.set_status(session, self._settings.host_name, self._status())
+
+    def _status(self) -> hosts.HostStatus:
+        return hosts.HostStatus(
+            address=self._address,
+            storages=self._storages.ids,
+            free_bytes=storage.free_bytes(self._settings.run_root),
+        )
 
     def _publish(self) -> None:
         if self._catalog is None:

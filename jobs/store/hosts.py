@@ -34,6 +34,18 @@ class DeviceInfo:
     simulated: bool = False
 
 
+@dataclass(frozen=True)
+class HostStatus:
+    """What a host says of itself with each heartbeat."""
+
+    address: str
+    """Name or address at which the ranks of other hosts reach it."""
+    storages: Sequence[str]
+    """Ids of the storages in its reach, that of its run root first."""
+    free_bytes: int
+    """Space left on its run root."""
+
+
 def register(
     session: Session,
     name: str,
@@ -98,6 +110,17 @@ def beat(session: Session, name: str, *, worker: str) -> None:
     mine = update(Host).where(Host.name == name, Host.worker == worker)
     if not changed(session, mine.values(heartbeat_at=now(session))):
         raise HostNameTakenError(f"host {name!r} has another worker now")
+
+
+def set_status(session: Session, name: str, status: HostStatus) -> None:
+    """Publish what a host says of itself."""
+    values = {"address": status.address, "storages": list(status.storages), "free_bytes": status.free_bytes}
+    changed(session, update(Host).where(Host.name == name).values(**values))
+
+
+def set_free_bytes(session: Session, name: str, free_bytes: int) -> None:
+    """Publish how much space is left on a host's run root, where that cannot wait for its next heartbeat."""
+    changed(session, update(Host).where(Host.name == name).values(free_bytes=free_bytes))
 
 
 def all_hosts(session: Session) -> Sequence[Host]:

@@ -1,0 +1,159 @@
+"""Storages: the folders and object stores that a host can read, each under the id that all hosts sharing it know."""
+
+import os
+import secrets
+import shutil
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from jobs.database import Database
+from jobs.settings import Settings
+from jobs.store import copies
+from trainer.durable_files import fsync_path
+from worker import remote_files
+
+MARK = ".rankzero-storage"
+"""File in a storage's folder that holds its id: two hosts that find the same id there see the same files."""
+LOOK_S = 30
+"""Seconds between two looks for storages that are not known to be in reach."""
+FIRST_LOOK_S = 10
+"""Seconds that a host's registration waits for the first look at most: an object store may be slow to answer."""
+_MARK_WRITTEN_S = 5
+
+log = structlog.get_logger()
+
+
+def mark(folder: Path) -> str:
+    """Return the id of the storage that a folder is, which the first to come writes. Raises OSError naming the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / MARK
+    # Only one of several hosts that start at once creates it, on a network file system too.
+    with suppress(FileExistsError):
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        try:
+            os.write(descriptor, f"{secrets.token_hex(16)}\n".encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        fsync_path(folder)
+    deadline = time.monotonic() + _MARK_WRITTEN_S
+    while (found := read_mark(folder)) is None:
+        if time.monotonic() > deadline:
+            raise OSError(None, "it holds no id, as after a crash; remove it", str(file))
+        time.sleep(0.05)  # another host is just writing it
+    return found
+
+
+def read_mark(folder: Path) -> str | None:
+    """Return the id of the storage that a folder is, or None where it is none, or out of reach."""
+    try:
+        text = (folder / MARK).read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text.strip() if text.endswith("\n") and text.strip() else None
+
+
+def storage_of_url(url: str) -> str:
+    """Return the id of the storage that a file of an object store lies in: the store's name and the first folder."""
+    parts = urlsplit(url)
+    first = parts.path.strip("/").partition("/")[0]
+    return f"{parts.scheme}://{parts.netloc}/{first}".rstrip("/")
+
+
+def storage_of_root(root: str) -> str:
+    """Return the id of the storage that a checkpoint root is, making the folder where it is one. Raises OSError."""
+    return storage_of_url(root) if remote_files.is_url(root) else mark(remote_files.local(root))
+
+
+def storage_of_run(run_dir: Path) -> str | None:
+    """Return the id of the storage that a run directory lies in: that of its run root."""
+    return read_mark(run_dir.parent.parent)
+
+
+def free_bytes(folder: Path) -> int:
+    """Return the space that is left where a folder lies; 0 where it is out of reach, since nothing can be written."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError as error:
+        log.error("run_root_unreachable", folder=str(folder), error=str(error))
+        return 0
+
+
+class Storages:
+    """The storages in reach of this host. One that was reached once counts until the worker ends: a store that does
+    not answer for a while is no reason to begin jobs anew elsewhere."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        """Raises ValueError where the run root cannot be written."""
+        self._database = database
+        self._checkpoint_root = settings.checkpoint_root
+        try:
+            self._known = [mark(settings.run_root)]
+        except OSError as error:
+            raise ValueError(
+                f"run_root: {settings.run_root} cannot be used ({error}); "
+                "set RANKZERO_RUN_ROOT to a folder that this worker may write"
+            ) from error
+        self._has_looked = threading.Event()
+        self._is_told = False
+
+    @property
+    def ids(self) -> list[str]:
+        """Those in reach, as far as is known; that of the run root first."""
+        return list(self._known)
+
+    def start(self) -> None:
+        """Begin to look for others, and wait a little for the first result."""
+        threading.Thread(target=self._keep_looking, name="storages", daemon=True).start()
+        self._has_looked.wait(FIRST_LOOK_S)
+
+    def look(self) -> None:
+        """Look for storages in reach: the checkpoint root's, and those that the checkpoints of jobs lie in."""
+        if self._checkpoint_root is not None:
+            self._reach_root(self._checkpoint_root)
+        with self._database.session_scope(read_only=True) as session:
+            places = copies.storages_in_use(session, known=self._known)
+        for place in places:
+            if _is_in_reach(place):
+                self._add(place.storage)
+
+    def _reach_root(self, root: str) -> None:
+        try:
+            storage = storage_of_root(root)
+            if storage not in self._known:
+                if remote_files.is_url(root):
+                    remote_files.write(f"{root.rstrip('/')}/{MARK}", f"{storage}\n".encode())
+                self._add(storage)
+        except (OSError, ValueError) as error:
+            if not self._is_told:
+                log.error("checkpoint_root_unusable", checkpoint_root=root, error=str(error))
+            self._is_told = True
+
+    def _add(self, storage: str) -> None:
+        log.info("storage_in_reach", storage=storage)
+        self._known = [*self._known, storage]  # a new list: another thread may be reading the old one
+
+    def _keep_looking(self) -> None:
+        while True:
+            try:
+                self.look()
+            except SQLAlchemyError as error:
+                log.warning("database_away", step="look", error=str(error).splitlines()[0])
+            except Exception:  # a defect of ours, or of a file system's; the next look may do better
+                log.exception("look_failed")
+            self._has_looked.set()
+            time.sleep(LOOK_S)
+
+
+def _is_in_reach(place: copies.Place) -> bool:
+    """Whether this host sees the storage that a file of which lies at a place."""
+    if remote_files.is_url(place.file):
+        return remote_files.exists(place.file)
+    # A run root is three folders above a checkpoint, and a checkpoint root too, or two: job, attempt, `checkpoints`.
+    return any(read_mark(folder) == place.storage for folder in list(Path(place.file).parents)[2:4])
