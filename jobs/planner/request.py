@@ -22,7 +22,7 @@ class Request(BaseModel):
     """Only on the host of this name."""
     preemptible: bool = False
     """Whether it may be stopped, with a checkpoint, for a job of higher priority."""
-    time_limit_s: float | None = None
+    time_limit_s: float | None = Field(default=None, gt=0)
     """Seconds that it may train, over all attempts."""
 
     @property

@@ -1,0 +1,44 @@
+"""What a simulation counts while it runs."""
+
+from dataclasses import dataclass, field
+
+from jobs.simulation.stream import StreamJob
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A job that has started for the first time."""
+
+    job_id: int
+    job: StreamJob
+    wait_s: float
+    bound_s: float
+    """What its wait must not exceed."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The figures of a run so far. Device-seconds are exact: they are added up from change to change."""
+
+    started: list[Started] = field(default_factory=list)
+    ended: int = 0
+    backfilled: int = 0
+    """Starts of a job while one before it in the line had devices set aside."""
+    preemptions: int = 0
+    plan_s: list[float] = field(default_factory=list)
+    """What each plan took, in real seconds."""
+    elapsed_s: float = 0.0
+    held_device_s: float = 0.0
+    waited_s: float = 0.0
+    """Time during which some job waited."""
+    held_while_waiting_device_s: float = 0.0
+    most_waiting: int = 0
+
+    def advance(self, seconds: float, *, held: int, waiting: int) -> None:
+        """Let time pass during which nothing changes."""
+        self.elapsed_s += seconds
+        self.held_device_s += held * seconds
+        if waiting:
+            self.waited_s += seconds
+            self.held_while_waiting_device_s += held * seconds
+        self.most_waiting = max(self.most_waiting, waiting)
