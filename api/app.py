@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from api import errors
-from api.routes import health, hosts, jobs
+from api.routes import health, hosts, jobs, verbs
 from jobs.database import get_database
 from jobs.logs import configure_logs
 
@@ -52,6 +52,7 @@ def create_app() -> FastAPI:
     )
     errors.install(app)
     app.include_router(jobs.router)
+    app.include_router(verbs.router)
     app.include_router(hosts.router)
     app.include_router(health.router)
     return app

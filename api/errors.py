@@ -7,13 +7,19 @@ from typing import Any
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import exc
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from jobs.column_types import storable
-from jobs.errors import InvalidFilterError, InvalidSpecError, NotFoundError
+from jobs.errors import (
+    InvalidChangesError,
+    InvalidFilterError,
+    InvalidSpecError,
+    NotFoundError,
+    StateConflictError,
+)
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1024 * 1024
@@ -62,6 +68,10 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     422: _documented("A field or parameter is wrong; `errors` names each."),
     503: _documented("The database does not answer now; the same request may succeed later."),
 }
+CONFLICT: dict[int | str, dict[str, Any]] = {
+    409: _documented("The job's state does not allow it; `detail` names the state and the way out."),
+}
+"""For the routes of verbs."""
 
 
 def only_problems(responses: dict[str, Any]) -> None:
@@ -75,8 +85,10 @@ def install(app: FastAPI) -> None:
     """Make every error of `app` a problem document."""
     app.add_exception_handler(RequestValidationError, _invalid_request)
     app.add_exception_handler(InvalidSpecError, _invalid_spec)
+    app.add_exception_handler(InvalidChangesError, _invalid_changes)
     app.add_exception_handler(InvalidFilterError, _invalid_filter)
     app.add_exception_handler(NotFoundError, _not_found)
+    app.add_exception_handler(StateConflictError, _conflict)
     # InternalError: PostgreSQL ended the transaction, such as one that took too long.
     for silent in (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError):
         app.add_exception_handler(silent, _database_silent)
@@ -112,13 +124,17 @@ async def _invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     if isinstance(error.body, bytes):
         return problem(415, "the body is not JSON by its header; send Content-Type: application/json")
-    errors = [_field_error(each) for each in _of_one_kind(error.errors())]
-    return problem(422, "; ".join(f"{each.field}: {each.message}" for each in errors[:5]), errors=errors)
+    return _invalid_fields(error.errors())
 
 
 async def _invalid_spec(_request: Request, error: Exception) -> Response:
     assert isinstance(error, InvalidSpecError)
     return problem(422, str(error), errors=[FieldError(field=error.field, message=error.message)])
+
+
+async def _invalid_changes(_request: Request, error: Exception) -> Response:
+    assert isinstance(error.__cause__, ValidationError)
+    return _invalid_fields(error.__cause__.errors(), within=f"{error}: ")
 
 
 async def _invalid_filter(_request: Request, error: Exception) -> Response:
@@ -128,6 +144,10 @@ async def _invalid_filter(_request: Request, error: Exception) -> Response:
 
 async def _not_found(_request: Request, error: Exception) -> Response:
     return problem(404, str(error))
+
+
+async def _conflict(_request: Request, error: Exception) -> Response:
+    return problem(409, str(error))
 
 
 async def _database_silent(request: Request, error: Exception) -> Response:
@@ -152,6 +172,11 @@ async def _unexpected(request: Request, error: Exception) -> Response:
     # The traceback follows in the server's own log: the framework raises the error again once this is answered.
     log.error("request_failed", path=request.url.path, method=request.method, error=type(error).__name__)
     return problem(500, "the service failed; its log says why")
+
+
+def _invalid_fields(found: Iterable[Any], *, within: str = "") -> Response:
+    errors = [_field_error(each) for each in _of_one_kind(found)]
+    return problem(422, within + "; ".join(f"{each.field}: {each.message}" for each in errors[:5]), errors=errors)
 
 
 def _field_error(error: Mapping[str, Any]) -> FieldError:

@@ -46,6 +46,9 @@ class Failure(BaseModel):
     rank: int | None = None
     """The rank that failed first."""
     traceback: str | None = None
+    """Of its exception; of a rank that hung, where it stood."""
+    log_tail: str | None = None
+    """The last lines that it printed, or its launcher where no rank was at fault."""
 
 
 class Job(_Answer):
@@ -63,8 +66,15 @@ class Job(_Answer):
     max_retries: int
     priority: int
     labels: dict[str, str]
+    user: str | None
+    """Whom it is for."""
     spec: dict[str, Any]
-    """A JobSpec in its canonical form, as it was stored: one that this release cannot read is shown all the same."""
+    """A JobSpec in its canonical form, as it was stored: one that this release cannot read is shown all the same. What
+    was changed since, priority and labels, is beside it."""
+    parent_id: int | None
+    """The job that it was cloned from, or else whose checkpoint it starts from."""
+    parent_checkpoint_id: int | None
+    """The checkpoint that it starts from."""
     reason: str | None
     """What a queued job waits for."""
     failure: Failure | None
@@ -73,6 +83,8 @@ class Job(_Answer):
     created_at: datetime
     updated_at: datetime
     queued_at: datetime
+    not_before: datetime | None
+    """Until when a queued job rests after an attempt was lost."""
     started_at: datetime | None
     """When its first attempt began to train."""
     finished_at: datetime | None
@@ -188,7 +200,7 @@ class Event(_Answer):
     attempt: int
     at: datetime
     kind: str
-    """`submitted`, `state`, `intent`, `epoch`, `log`, `note`."""
+    """`submitted`, `state`, `intent`, `retry`, `change`, `epoch`, `log`, `note`."""
     from_state: State | None
     to_state: State | None
     detail: dict[str, Any]

@@ -40,6 +40,10 @@ class JobQuery(PageQuery):
     """Only jobs with this label, as `key=value`; repeat it for all of several."""
     name: Text | None = None
     """Only jobs whose name contains this, upper or lower case."""
+    user: Text | None = None
+    """Only jobs for this user."""
+    parent: Annotated[int, Field(ge=1, le=MAX_ID)] | None = None
+    """Only jobs that were cloned from this one, or start from a checkpoint of it."""
     sort: Annotated[str, AfterValidator(_known_sort), Field(json_schema_extra={"enum": list(SORTS)})] = "-id"
     """Order; a minus means descending."""
 

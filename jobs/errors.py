@@ -18,6 +18,14 @@ class InvalidSpecError(JobError, ValueError):
         self.message = message
 
 
+class InvalidChangesError(JobError, ValueError):
+    """Changes that make no valid spec of a stored one; its cause is the ValidationError that names each field."""
+
+
+class StateConflictError(JobError):
+    """The job's state does not allow what was asked for; names the state and the way out. Nothing was written."""
+
+
 class InvalidFilterError(JobError, ValueError):
     """A filter, sort or cursor that is not one; names the parameter."""
 

@@ -17,6 +17,8 @@ from trainer.script.options import ScriptOptions, script_options
 LabelKey = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[^\x00=,]*$")]
 LabelValue = Annotated[str, Field(max_length=255, pattern=r"^[^\x00]*$")]
 
+MOST_LABELS = 64
+
 
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
@@ -50,15 +52,20 @@ Device = Annotated[
 ]
 
 
-class StartFrom(_Frozen):
-    """The checkpoint of another job, or of an earlier one, that a job starts from."""
+class CheckpointChoice(_Frozen):
+    """Which checkpoint of a job another one starts from, and how."""
 
-    job: int = Field(ge=1, le=2**63 - 1, strict=True)
-    """Id of the job that saved it."""
     checkpoint: int | None = Field(default=None, ge=1, le=2**63 - 1, strict=True)
     """Id of the checkpoint; without one, the job's last for `resume`, its best for `weights`."""
     mode: Literal["weights", "resume"] = "weights"
     """`weights` begins anew with its weights; `resume` goes on where it was, with the same data, seed and batch."""
+
+
+class StartFrom(CheckpointChoice):
+    """The checkpoint of another job, or of an earlier one, that a job starts from."""
+
+    job: int = Field(ge=1, le=2**63 - 1, strict=True)
+    """Id of the job that saved it."""
 
 
 class JobSpec(_Frozen):
@@ -79,7 +86,7 @@ class JobSpec(_Frozen):
     """A name for people; need not be unique. Without one, the name of the model, or of the script's file or module."""
     priority: int = Field(default=50, ge=0, le=100)
     """Higher starts first; equal ones in order of submission."""
-    labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=64)
+    labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=MOST_LABELS)
     """Free text by key, to find jobs by."""
     user: Text | None = None
     """Whom it is for: quotas and fair share go by it. The command fills in who is logged in."""
@@ -116,6 +123,12 @@ class JobSpec(_Frozen):
                 _check("train.*", lambda: check_batch(train, devices, nnodes=nodes))
         return train
 
+    @field_validator("checkpoint_root")
+    @classmethod
+    def _means_the_same_anywhere(cls, root: str | None) -> str | None:
+        _check("checkpoint_root", lambda: _check_root(root))
+        return root
+
     @model_validator(mode="after")
     def _processes_fit(self) -> Self:
         def check() -> None:
@@ -130,6 +143,11 @@ class JobSpec(_Frozen):
     @model_validator(mode="after")
     def _hosts_fit(self) -> Self:
         _check("host", lambda: _pinned_host(self.device, self.host, self.nodes))
+        return self
+
+    @model_validator(mode="after")
+    def _start_fits(self) -> Self:
+        _check("start_from", lambda: _check_start(self.start_from, self.train))
         return self
 
     @property
@@ -220,6 +238,22 @@ def _devices(device: str | DeviceCount, nproc_per_node: int | None) -> tuple[str
         return rank_devices(device, nproc_per_node=nproc_per_node)
     except DeviceError:
         return None
+
+
+def _check_start(start: StartFrom | None, train: TrainConfig) -> None:
+    """Raise ConfigError for a job that would have two things to begin with, or a script that cannot take any."""
+    if start is None:
+        return
+    if train.recipe == SCRIPT and start.mode == "weights":
+        raise ConfigError("a script loads its weights itself; mode resume hands it the file (rankzero.resume_path)")
+    for name, value in (("resume", train.resume), ("weights", train.weights if start.mode == "weights" else None)):
+        if value is not None:
+            raise ConfigError(f"train.{name} names {value!r} to begin with; leave one of them out")
+
+
+def _check_root(root: str | None) -> None:
+    if root is not None and "://" not in root and not PurePosixPath(root).is_absolute():
+        raise ConfigError(f"checkpoint_root: {root!r} has to be an absolute path, on the hosts, or a URL")
 
 
 def _check_program_nodes(nodes: int) -> None:

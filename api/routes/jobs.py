@@ -1,4 +1,4 @@
-"""Jobs: submitting, finding, cancelling, and what their runs report."""
+"""Jobs: submitting and finding them, and what their runs report."""
 
 from typing import Annotated
 
@@ -8,10 +8,9 @@ from api.models import Attempts, Checkpoint, Event, Events, Job, LogChunk, Logs,
 from api.pages import Page, read_page
 from api.queries import CheckpointQuery, EventQuery, JobId, JobQuery, LogQuery, MetricQuery
 from api.session import reading, writing
+from api.submissions import answer_submission
 from api.views import view_attempts
-from jobs import wakeups
 from jobs.spec import JobSpec
-from jobs.states import Intent
 from jobs.store import jobs, reports
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -25,16 +24,20 @@ def submit_job(spec: JobSpec, response: Response) -> SubmittedJob:
     """
     with writing() as session:
         submission = jobs.submit(session, spec)
-    wakeups.wake_planner(submission.job.id)  # after the commit: a worker that wakes up finds the job
-    response.headers["Location"] = f"/jobs/{submission.job.id}"
-    job = SubmittedJob.model_validate(submission.job)
-    return job.model_copy(update={"warnings": list(submission.warnings)})
+    return answer_submission(submission, response)
 
 
 @router.get("", summary="List jobs")
 def list_jobs(query: Annotated[JobQuery, Query()]) -> Page[Job]:
     """Return one page of the jobs that match every filter."""
-    found = jobs.select_jobs(states=query.state, labels=query.labels, name=query.name, sort=query.sort)
+    found = jobs.select_jobs(
+        states=query.state,
+        labels=query.labels,
+        name=query.name,
+        user=query.user,
+        parent_id=query.parent,
+        sort=query.sort,
+    )
     with reading() as session:
         return read_page(session, found, query, Job, order=query.sort)
 
@@ -44,18 +47,6 @@ def get_job(job_id: JobId) -> Job:
     """Return one job."""
     with reading() as session:
         return Job.model_validate(jobs.get(session, job_id))
-
-
-@router.post("/{job_id}/cancel", summary="Cancel a job")
-def cancel_job(job_id: JobId) -> Job:
-    """Ask for the end of a job and return it; a running one ends within seconds. Once cancelled, or over, it stays so.
-
-    A job that is over already is returned as it is: cancelling twice is no error.
-    """
-    with writing() as session:
-        job = jobs.set_intent(session, job_id, Intent.CANCEL)
-    wakeups.wake_planner(job_id)  # its end frees devices, or its place in the line
-    return Job.model_validate(job)
 
 
 @router.get("/{job_id}/metrics", summary="List metric values")

@@ -12,7 +12,7 @@ from jobs.errors import NotFoundError
 from jobs.planner.plan import why_never
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
-from jobs.store import hosts, scenes
+from jobs.store import hosts, lineage, scenes
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Job, JobEvent
 
@@ -27,12 +27,19 @@ class Submission:
     warnings: tuple[str, ...]
 
 
-def submit(session: Session, spec: JobSpec) -> Submission:
-    """Store a job as queued.
+def submit(session: Session, spec: JobSpec, *, parent_id: int | None = None) -> Submission:
+    """Store a job as queued; `parent_id` is the job it is a copy of, else the one it starts from is its parent.
 
-    Raises InvalidSpecError for a recipe, model or data set that no registered host knows.
+    Raises InvalidSpecError for a recipe, model or data set that no registered host knows, and for a checkpoint to start
+    from that is not there.
     """
     catalogs.check(spec, hosts.catalogs(session))
+    origin = None
+    if spec.start_from is not None:
+        origin = lineage.find_checkpoint(session, spec.start_from)
+        # By its id from now on: the other job may save a later or a better one before this one starts.
+        settled = spec.start_from.model_copy(update={"checkpoint": origin.id})
+        spec = spec.model_copy(update={"start_from": settled})
     at = now(session)
     job = Job(
         name=spec.shown_name,
@@ -50,6 +57,8 @@ def submit(session: Session, spec: JobSpec) -> Submission:
         waits_from=at,
         user=spec.user,
         request=spec.request.model_dump_json(),
+        parent_id=parent_id or (origin and origin.job_id),
+        parent_checkpoint_id=origin and origin.id,
     )
     impossible = why_never(spec.request, scenes.view_hosts(session, at))
     if impossible:
@@ -57,8 +66,10 @@ def submit(session: Session, spec: JobSpec) -> Submission:
     session.add(job)
     session.flush()
     record(session, job.id, "submitted", attempt=0, at=at, to_state=State.QUEUED, detail={})
-    warnings = () if impossible is None else (f"accepted, but {impossible}: the job waits until one is",)
-    return Submission(job, warnings)
+    warnings = [] if impossible is None else [f"accepted, but {impossible}: the job waits until one is"]
+    if origin is not None and (warning := lineage.warn_of_removal(session, origin)):
+        warnings.append(warning)
+    return Submission(job, tuple(warnings))
 
 
 def get(session: Session, job_id: int) -> Job:
@@ -74,9 +85,12 @@ def select_jobs(
     states: list[State] | None = None,
     labels: dict[str, str] | None = None,
     name: str | None = None,
+    user: str | None = None,
+    parent_id: int | None = None,
     sort: str = "-id",
 ) -> Select[Job]:
-    """Return the query for jobs: in any of `states`, with all of `labels`, whose name contains `name`."""
+    """Return the query for jobs: in any of `states`, with all of `labels`, whose name contains `name`, for `user`,
+    cloned from `parent_id` or begun with a checkpoint of it."""
     query = select(Job)
     if states:
         query = query.where(Job.state.in_(states))
@@ -85,6 +99,10 @@ def select_jobs(
         query = query.where(select(pairs.c.key).where(pairs.c.key == key, pairs.c.value == value).exists())
     if name:
         query = query.where(Job.name.icontains(name, autoescape=True))
+    if user is not None:
+        query = query.where(Job.user == user)
+    if parent_id is not None:
+        query = query.where(Job.parent_id == parent_id)
     assert sort in SORTS, f"{sort} is refused before it gets here"
     column = getattr(Job, sort.removeprefix("-"))
     descending = sort.startswith("-")
@@ -99,12 +117,12 @@ def set_intent(session: Session, job_id: int, intent: Intent) -> Job:
     """
     get(session, job_id)
     at = now(session)
-    statement = (
-        update(Job)
-        .where(Job.id == job_id, Job.intent.not_in([intent, Intent.CANCEL]), Job.finished_at.is_(None))
-        .values(intent=intent, updated_at=at)
+    # Asked for again, it has its place in the line from now on, and need not rest any longer.
+    columns = {"waits_from": at, "not_before": None} if intent is Intent.RUN else {}
+    statement = update(Job).where(
+        Job.id == job_id, Job.intent.not_in([intent, Intent.CANCEL]), Job.finished_at.is_(None)
     )
-    if changed(session, statement):
+    if changed(session, statement.values(intent=intent, updated_at=at, **columns)):
         job = get(session, job_id)
         record(session, job_id, "intent", attempt=job.attempt, at=at, detail={"intent": intent})
         settle(session, job)

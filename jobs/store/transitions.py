@@ -28,7 +28,8 @@ def move(
     source = State(job.state)
     if to not in TRANSITIONS[source]:
         raise IllegalTransitionError(f"job {job.id}: {source} -> {to} is not a legal change of state")
-    columns.setdefault("reason", None)
+    # What was last said of its place in the line is no longer so, wherever it goes.
+    columns = {"reason": None, "predicted_start": None, "waits_for": None, "reservation": None} | columns
     if to.is_terminal:
         columns["finished_at"] = at
     if to is State.QUEUED:
