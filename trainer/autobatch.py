@@ -75,6 +75,7 @@ def resolve_batch(
                 keeps_gradients=keeps_gradients,
                 weight_copies=copies,
                 times=2 if is_graphed else 1,
+                alive=group.alive,
             )
             share = probe.largest_batch(at_most=max(1, at_most))
     return int(group.share("batch", str(share))) * devices
@@ -109,12 +110,14 @@ class Probe:
         keeps_gradients: bool = False,
         weight_copies: int = 0,
         times: int = 1,
+        alive: Callable[[], None] = lambda: None,
     ) -> None:
         """`keeps_gradients`: whether gradients stay during the next forward pass, as they do in DDP's buckets and in
         accumulation. `weight_copies`: copies of the weights that training keeps and the probe does not make. `times`:
-        how often training needs a step's memory at once."""
+        how often training needs a step's memory at once. `alive` is called before each step."""
         self.config, self.recipe, self.model, self.data = config, recipe, model, data
         self.keeps_gradients, self.weight_copies, self.times = keeps_gradients, weight_copies, times
+        self.alive = alive
         self.device = next(model.parameters()).device
         self.optimizer = build_optimizer(config, model)
         set_learning_rate(self.optimizer, 0)  # with the one for a whole batch, steps on a few samples may diverge
@@ -132,6 +135,7 @@ class Probe:
 
     def step(self, batch: int) -> None:
         """Train once on `batch` samples. Raises torch.OutOfMemoryError."""
+        self.alive()
         set_training(self.model, self.config.freeze)
         if batch == 1:
             for layer in self.model.modules():

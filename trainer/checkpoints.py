@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 from pydantic import ConfigDict, NonNegativeInt, TypeAdapter, ValidationError
 from torch import nn, optim
 
-from trainer.durable_files import fsync_path, sha256_of
+from trainer.durable_files import DurableWriter, fsync_path, sha256_of
 from trainer.errors import CheckpointError, NonFiniteLossError
 from trainer.journal import CheckpointSaved, finite_values, read_backwards, read_records
 from trainer.reporting import Journal, warn
@@ -138,9 +139,18 @@ def restore_weights(path: Path, weights: Mapping[str, torch.Tensor], model: nn.M
 class CheckpointFolder:
     """The checkpoints of one run directory: rank 0 writes them, and keeps the last two and the best."""
 
-    def __init__(self, run_dir: RunDir, journal: Journal, *, never_finite: Collection[str] = ()) -> None:
-        """`never_finite`: names of the model's buffers that are not finite by design, such as an attention mask."""
+    def __init__(
+        self,
+        run_dir: RunDir,
+        journal: Journal,
+        *,
+        never_finite: Collection[str] = (),
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`never_finite`: names of the model's buffers that are not finite by design, such as an attention mask.
+        `alive` is called again and again while a file is written."""
         self._folder, self._journal, self._never_finite = run_dir.checkpoints, journal, never_finite
+        self._alive = alive
         self._announced, removed = _announced(run_dir)
         self._best: tuple[str, tuple[float, ...]] | None = None
         self.last_step: int | None = None
@@ -169,7 +179,8 @@ class CheckpointFolder:
         best = (name, checkpoint.metric) if is_best and checkpoint.metric is not None else self._best
         payload = {entry.name: getattr(checkpoint, entry.name) for entry in fields(checkpoint)}
         payload |= {"best_file": best[0] if best else None, "best_metric": best[1] if best else None}
-        with _committed(self._folder / name, lambda temporary: _write(temporary, payload)) as (digest, size):
+        written = partial(_write, payload=payload, alive=self._alive)
+        with _committed(self._folder / name, written, self._alive) as (digest, size):
             self._best = best
             self._announce(name, checkpoint, digest=digest, size_bytes=size, best=is_best)
 
@@ -199,7 +210,8 @@ class CheckpointFolder:
 
     def _adopt(self, source: Path, checkpoint: Checkpoint, metric: tuple[float, ...]) -> None:
         name = self._free_name(checkpoint.step)
-        with _committed(self._folder / name, lambda temporary: _link_or_copy(source, temporary)) as (digest, size):
+        linked = partial(_link_or_copy, source)
+        with _committed(self._folder / name, linked, self._alive) as (digest, size):
             self._best = (name, metric)
             self._announce(name, checkpoint, digest=digest, size_bytes=size, best=True)
 
@@ -259,7 +271,7 @@ def _announced(run_dir: RunDir) -> tuple[list[str], set[str]]:
 
 
 @contextmanager
-def _committed(path: Path, write: Callable[[Path], None]) -> Iterator[tuple[str, int]]:
+def _committed(path: Path, write: Callable[[Path], None], alive: Callable[[], None]) -> Iterator[tuple[str, int]]:
     """Let `write` make a file, and name it `path` once it is on disk. Yields its sha256 and its size in bytes.
 
     Its temporary name stays until the block, which tells the journal of it, is done: so a start after a crash knows a
@@ -268,7 +280,7 @@ def _committed(path: Path, write: Callable[[Path], None]) -> Iterator[tuple[str,
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         write(temporary)
-        digest, size = sha256_of(temporary), temporary.stat().st_size
+        digest, size = sha256_of(temporary, alive=alive), temporary.stat().st_size
         _name(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)  # half a file on a full disk is in the way of the next try
@@ -285,11 +297,11 @@ def _name(temporary: Path, path: Path) -> None:
         temporary.replace(path)
 
 
-def _write(path: Path, payload: Mapping[str, Any]) -> None:
+def _write(path: Path, payload: Mapping[str, Any], alive: Callable[[], None]) -> None:
     with path.open("wb") as file:
-        torch.save(payload, file)
-        file.flush()
-        os.fsync(file.fileno())
+        writer = DurableWriter(file, alive=alive)
+        torch.save(payload, writer)  # type: ignore[arg-type]  # it takes whatever has `write` and `flush`
+        writer.sync()
 
 
 def _link_or_copy(source: Path, path: Path) -> None:

@@ -25,6 +25,8 @@ class Cause(StrEnum):
     """A rank was ended from outside by a signal."""
     EXCEPTION = "exception"
     """Anything else that a rank raised: a fault in the recipe, the model or the user's own code."""
+    DEVICE = "device"
+    """A GPU itself failed: uncorrectable memory errors, or it was lost to the driver."""
     HANG = "hang"
     """A rank made no progress for longer than its limit."""
     TIME_LIMIT = "time_limit"

@@ -27,6 +27,7 @@ def evaluate(
     autocast: Callable[[], AbstractContextManager[object]],
     stop_requested: Callable[[], bool],
     alive: Callable[[], None],
+    waits: Callable[[], None] = lambda: None,
 ) -> Evaluation | None:
     """Return what the recipe finds in all ranks' shares together, or None on every rank if any was asked to stop.
 
@@ -36,9 +37,12 @@ def evaluate(
 
     Rank 0 alone summarises, which may take as long as COCO's evaluation does, and tells the others the metrics, to the
     last bit; the figures of each class are for the journal, and rank 0's only. `matter` tells this evaluation from the
-    others of the run. Raises ConfigError on every rank where a metric is missing that the recipe says it has, or one
-    has a name that is none, on rank 0 where its summary is none, and on the rank that measures it where a quantity is
-    not of the shape that it is to have.
+    others of the run. `alive` is called after each batch, and `waits` once this rank's share is measured: the rest is
+    up to the other ranks and the summary.
+
+    Raises ConfigError on every rank where a metric is missing that the recipe says it has, or one has a name that is
+    none, on rank 0 where its summary is none, and on the rank that measures it where a quantity is not of the shape
+    that it is to have.
     """
     group.align_buffers(model)
     assert isinstance(data.val, Sized)
@@ -56,6 +60,7 @@ def evaluate(
             totals.add(measured)
             alive()
     model.train()
+    waits()
     if not totals.sum_over_ranks():
         return None
     found = _summary(recipe, totals, data) if group.rank == 0 else Evaluation({})

@@ -36,6 +36,11 @@ class LossWatch:
         """Steps that may be under way in some rank when rank 0 begins one."""
         return 2 if self._cuda else 1
 
+    @property
+    def backlog(self) -> int:
+        """Steps at most that a rank has issued, and its device not completed, while it waits for the device."""
+        return 2 if self._cuda else 0
+
     def before(self, step: int) -> None:
         """Call before looking whether `step` is taken. Raises NonFiniteLossError for an earlier step."""
         while self._pending and self._pending[0].step <= step - 2:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,16 +28,22 @@ _ENDED = "rank_0/ended"
 _POLL_S = 0.02
 _PART = 2**20
 """Characters, of four bytes at most, that are put into the store at once: torch's takes no value above 8 MiB."""
+_ALIVE_EVERY_S = 0.5
 _ANSWERS_WITHIN_S = 2.0
 """What is added to torch's own deadline for reaching node 0: it is to tell, if it can."""
 
 
 def connect(
-    environment: RankEnvironment, config: RunConfig, *, tell: Callable[[int], None] = lambda _present: None
+    environment: RankEnvironment,
+    config: RunConfig,
+    *,
+    tell: Callable[[int], None] = lambda _present: None,
+    alive: Callable[[], None] = lambda: None,
 ) -> "Store | None":
     """Return the store of our launcher's ranks, once all are there, or None where there is one rank only.
 
-    While it waits for the others, rank 0 calls `tell` again and again with the number of ranks that have come.
+    While it waits for the others, rank 0 calls `tell` again and again with the number of ranks that have come, and any
+    other rank calls `alive`.
 
     The launcher hands rank 0 a listening socket, so that no other run can take the port. Raises ConfigError where the
     ranks do not run the same, and PeersMissingError after `timeout_s`.
@@ -45,9 +51,9 @@ def connect(
     if environment.world_size == 1:
         return None
     timeout_s = config.train.timeout_s
-    store = meet(environment, os.environ.pop(MASTER_FD_VARIABLE, ""), timedelta(seconds=timeout_s))
+    store = meet(environment, os.environ.pop(MASTER_FD_VARIABLE, ""), timedelta(seconds=timeout_s), alive=alive)
     objection = missing_device(environment, config)
-    call_roll(store, environment, config, timeout_s=timeout_s, objection=objection, tell=tell)
+    call_roll(store, environment, config, timeout_s=timeout_s, objection=objection, tell=tell, alive=alive)
     return store
 
 
@@ -60,8 +66,12 @@ def missing_device(environment: RankEnvironment, config: RunConfig) -> DeviceErr
     return None
 
 
-def meet(environment: RankEnvironment, inherited: str, timeout: timedelta) -> "Store":
+def meet(
+    environment: RankEnvironment, inherited: str, timeout: timedelta, *, alive: Callable[[], None] = lambda: None
+) -> "Store":
     """Return the store of our launcher's ranks; rank 0 has inherited the listening socket to serve it on.
+
+    `alive` is called again and again while node 0 is not to be reached yet.
 
     Raises PeersMissingError where node 0 does not answer within `timeout`.
     """
@@ -81,7 +91,7 @@ def meet(environment: RankEnvironment, inherited: str, timeout: timedelta) -> "S
     where = f"{environment.master_addr} port {environment.master_port}"
     within = f"within {timeout.total_seconds():g} s (timeout_s)"
     try:
-        return answered(open_store, timeout_s=timeout.total_seconds())
+        return answered(open_store, timeout_s=timeout.total_seconds(), alive=alive)
     except dist.DistError as error:
         raise PeersMissingError(
             f"node 0 was not to be reached at {where} {within}: is it started, and does nothing block the port?"
@@ -93,7 +103,9 @@ def meet(environment: RankEnvironment, inherited: str, timeout: timedelta) -> "S
         ) from error
 
 
-def answered(open_store: "Callable[[], Store]", *, timeout_s: float) -> "Store":
+def answered(
+    open_store: "Callable[[], Store]", *, timeout_s: float, alive: Callable[[], None] = lambda: None
+) -> "Store":
     """Return the store, or raise what `open_store` does, to which torch's own deadline is `timeout_s`.
 
     Raises TimeoutError a little later where that deadline does not hold: once something has accepted the connection,
@@ -108,10 +120,12 @@ def answered(open_store: "Callable[[], Store]", *, timeout_s: float) -> "Store":
             opened.set_exception(error)
 
     Thread(target=run, name="meeting", daemon=True).start()  # no executor: at exit, Python would wait for its threads
-    try:
-        return opened.result(timeout_s + _ANSWERS_WITHIN_S)
-    except TimeoutError as error:
-        raise TimeoutError("what listens there does not answer") from error
+    deadline = time.monotonic() + timeout_s + _ANSWERS_WITHIN_S
+    while not wait([opened], timeout=min(_ALIVE_EVERY_S, timeout_s)).done:
+        if time.monotonic() > deadline:
+            raise TimeoutError("what listens there does not answer")
+        alive()
+    return opened.result()
 
 
 @dataclass(frozen=True)
@@ -122,7 +136,7 @@ class ProcessGroup:
     device: torch.device
     store: "Store | None"
     alive: Callable[[], None] = lambda: None
-    """To be called now and then by what takes long before training: says that this rank is at work."""
+    """To be called at least once for each batch, or what takes as long: says that this rank is at work."""
 
     @classmethod
     def join(
@@ -171,7 +185,7 @@ class ProcessGroup:
 
     def share(self, name: str, value: str) -> str:
         """Return rank 0's `value` on every rank."""
-        return shared(self.store, name, value, rank=self.rank)
+        return shared(self.store, name, value, rank=self.rank, alive=self.alive)
 
     def share_on_node(self, name: str, value: str) -> str:
         """Return the `value` of each node's first rank on every rank of that node."""
@@ -221,8 +235,8 @@ class ProcessGroup:
             dist.destroy_process_group()
 
 
-def shared(store: "Store | None", name: str, value: str, *, rank: int) -> str:
-    """Return rank 0's `value` on every rank that shares the store.
+def shared(store: "Store | None", name: str, value: str, *, rank: int, alive: Callable[[], None] = lambda: None) -> str:
+    """Return rank 0's `value` on every rank that shares the store. `alive` is called again and again meanwhile.
 
     Raises PeersMissingError where rank 0 ends before it has one, or says nothing for as long as a collective may take.
     """
@@ -231,7 +245,7 @@ def shared(store: "Store | None", name: str, value: str, *, rank: int) -> str:
     if rank == 0:
         store.set(name, value)
         return value
-    return _awaited(store, name)
+    return _awaited(store, name, alive=alive)
 
 
 def _awaited(store: "Store", key: str, *, rank: int = 0, alive: Callable[[], None] = lambda: None) -> str:

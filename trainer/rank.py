@@ -136,7 +136,12 @@ def _train(run_dir: "RunDir", environment: "RankEnvironment") -> None:
     from trainer.training import run
 
     config = run_dir.read_config()
-    store = connect(environment, config, tell=lambda present: progress.write("starting", 0, present=present))
+    store = connect(
+        environment,
+        config,
+        tell=lambda present: progress.write("starting", 0, present=present),
+        alive=progress.alive,
+    )
     run(run_dir, config, environment=environment, store=store, progress=progress)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, get_args
 from trainer.journal import JournalWriter, Log, Record, finite_values
 from trainer.run_dir import Progress, RunDir
 
-Phase = Literal["starting", "training", "evaluating", "saving", "finished", "stopped"]
+Phase = Literal["starting", "compiling", "training", "evaluating", "waiting", "saving", "finished", "stopped"]
 assert get_args(Phase) == get_args(Progress.model_fields["phase"].annotation)
 
 METRIC_NAME = "1 to 255 characters of one line: no line breaks or other control characters, no lone surrogates"
@@ -28,11 +28,29 @@ class ProgressFile:
     def __init__(self, run_dir: RunDir, *, local_rank: int) -> None:
         self._file = os.open(run_dir.progress(local_rank), os.O_WRONLY | os.O_CREAT, 0o644)
         self._phase: Phase | None = None
+        self._step = 0
+        self._kept: tuple[Phase, int] | None = None
         self._written_at = 0.0
+
+    def alive(self) -> None:
+        """Say that the rank is still at work in the phase and at the step that it wrote last."""
+        if self._phase is not None:
+            self.write(self._phase, self._step)
+
+    def keep(self, phase: Phase, step: int, *, through: int) -> None:
+        """Write a phase that "training" does not replace before more than `through` steps are taken.
+
+        A rank that runs ahead of its device has issued steps, and counted them, that the device has yet to come to.
+        """
+        self._kept = (phase, through)
+        self.write(phase, step)
 
     def write(self, phase: Phase, step: int, *, present: int | None = None) -> None:
         """Say that the rank is alive, in `phase`, with `step` optimizer steps taken, `present` ranks there."""
+        if phase == "training" and self._kept is not None and step <= self._kept[1]:
+            phase = self._kept[0]
         now = time.monotonic()
+        self._step = step
         if phase == self._phase and now - self._written_at < _INTERVAL_S:
             return
         line = Progress(phase=phase, step=step, time=datetime.now(UTC), present=present).model_dump_json()

@@ -36,13 +36,14 @@ def call_roll(
     timeout_s: float,
     objection: Exception | None = None,
     tell: Callable[[int], None] = lambda _present: None,
+    alive: Callable[[], None] = lambda: None,
 ) -> None:
     """Return once all ranks of the run are there and run the same.
 
     Without it, a node that was started with another train.yaml would train along, each step the mean of two different
     runs; and one with another number of ranks, or that lacks a device, would have all the others wait for peers that
     never come. `objection` says why this rank cannot take part, if so; `config` may be None then.
-    `tell` is called on rank 0 while it waits, with the number of ranks that have come.
+    `tell` is called on rank 0 while it waits, with the number of ranks that have come, and `alive` on any other.
 
     Raises, on every rank, what is wrong: the objection, or ConfigError that names the field, and PeersMissingError
     after `timeout_s`.
@@ -51,10 +52,10 @@ def call_roll(
     if environment.rank == 0:
         store.set(_RUN, json.dumps(ours))
     if ours is not None and objection is None:
-        theirs = ours if environment.rank == 0 else json.loads(awaited(store, _RUN))
+        theirs = ours if environment.rank == 0 else json.loads(awaited(store, _RUN, alive=alive))
         refusal = _difference(ours, theirs or ours) or _double(store, environment)
         objection = ConfigError(refusal) if refusal else None
-    agree(store, environment, "roll_call", objection=objection, timeout_s=timeout_s, tell=tell)
+    agree(store, environment, "roll_call", objection=objection, timeout_s=timeout_s, tell=tell, alive=alive)
 
 
 def agree(
@@ -65,10 +66,11 @@ def agree(
     objection: Exception | None,
     timeout_s: float,
     tell: Callable[[int], None] = lambda _present: None,
+    alive: Callable[[], None] = lambda: None,
 ) -> None:
     """Return once all ranks have come to `matter` with nothing to object; none waits for one that gives up there.
 
-    `tell` is called on rank 0 while it waits, with the number of ranks that have come.
+    `tell` is called on rank 0 while it waits, with the number of ranks that have come, and `alive` on any other.
 
     Raises the objection on the rank that has it, and ConfigError that says it on the others; PeersMissingError where
     not all have come within `timeout_s`.
@@ -86,15 +88,22 @@ def agree(
     if environment.rank == 0:
         verdict = _decide(store, environment, keys, timeout_s, tell)
     else:
-        verdict = awaited(store, keys.verdict)
+        verdict = awaited(store, keys.verdict, alive=alive)
     if verdict:
         _let_it_be_read(store, environment, keys)
         raise objection or ConfigError(verdict)
 
 
-def awaited(store: "Store", key: str, *, rank: int = 0) -> str:
-    """Return what a rank has written, or will. Raises PeersMissingError where it does not in the store's time."""
+def awaited(store: "Store", key: str, *, rank: int = 0, alive: Callable[[], None] = lambda: None) -> str:
+    """Return what a rank has written, or will. Raises PeersMissingError where it does not in the store's time.
+
+    `alive` is called again and again meanwhile.
+    """
+    deadline = time.monotonic() + patience_s(store)
     try:
+        while not store.check([key]) and time.monotonic() < deadline:
+            alive()
+            time.sleep(_POLL_S)
         value: bytes = store.get(key)
     except dist.DistError as error:
         within = f"within {patience_s(store):g} s (timeout_s)"

@@ -62,13 +62,17 @@ class RunConfig(_Frozen):
     simulated: bool = False
     """The CUDA devices are simulated: each rank computes on the CPU."""
     resume: Path | None = None
-    """Checkpoint of an earlier attempt to continue from; comes before `train.resume`."""
+    """Checkpoint of an earlier attempt to continue from; comes before `train.resume`. On another node than node 0, this
+    node's own file of the one that node 0 continues from."""
+    weights: Path | None = None
+    """File of weights to begin with, on this node; comes before `train.weights`."""
     call: bool = False
     """The run directory's `call.pkl` holds objects of the script that called `train()`: its model, its callbacks."""
     max_steps: int | None = Field(default=None, ge=1)
     """End after this many optimizer steps, though the schedule has more: for trials of a configuration."""
     hang_limit_s: float | None = Field(default=None, gt=0)
-    """Seconds that a rank may be without progress, ten times as many while it starts or compiles; None watches none."""
+    """Seconds that a rank may be without progress, ten times as many while it starts, compiles or waits for the others;
+    None watches none."""
     micro_batches: int = Field(default=1, ge=1)
     """Parts that each global batch is computed in, one after the other: more than one where the whole did not fit into
     a device's memory. It divides the batch of a rank."""
@@ -89,11 +93,13 @@ class RunConfig(_Frozen):
 
 
 class Progress(_Frozen):
-    """How far a rank is; rewritten in place at every step."""
+    """How far a rank is; rewritten in place at every batch."""
 
-    phase: Literal["starting", "training", "evaluating", "saving", "finished", "stopped"]
-    """The last two are its last words: it has passed the barrier behind all work, or was asked to stop. A rank that
-    ends without either has failed, whatever its exit status."""
+    phase: Literal["starting", "compiling", "training", "evaluating", "waiting", "saving", "finished", "stopped"]
+    """`compiling` is a step whose batch is of a size that has not been there: kernels are compiled, chosen or recorded.
+    `waiting`: its own part is done, and the others are still to evaluate or rank 0 to save. The last two are its last
+    words: it has passed the barrier behind all work, or was asked to stop. A rank that ends without either has failed,
+    whatever its exit status."""
     step: int
     time: AwareDatetime
     present: int | None = None

@@ -64,6 +64,8 @@ class Stepper:
             # Gradients of the parts before the last stay with their rank until the last one's are averaged.
             with nullcontext() if number == numbers[-1] else accumulating(self.replica):
                 loss = loss + self._backward(batch, number, step)
+            if number != numbers[-1]:
+                self.group.alive()
         gradient_norm = self._update(step)
         self.loss_watch.after(step + 1)
         assert isinstance(loss, torch.Tensor), "a step has a batch"

@@ -49,7 +49,7 @@ def run(
         device=config.devices[environment.local_rank],
         simulated=config.simulated,
         timeout_s=config.train.timeout_s,
-        alive=lambda: progress.write("starting", 0),
+        alive=progress.alive,
     )
     training = Training(run_dir, config, group, progress)
     training.run()
@@ -65,13 +65,17 @@ class Training:
         self.run_config, self.group, self.progress = run_config, group, progress
         # Rank 0 says what to continue from before it writes a word: the others might read its new records.
         path = group.share("resume", resume_path(run_dir, run_config) if group.rank == 0 else "")
-        self.resume = Resume.read(Path(path), group.environment) if path else None
+        self.resume = Resume.read(Path(path), group.environment, brought=run_config.resume) if path else None
         batch = self.resume.batch if self.resume else None
         self.parts = assemble(run_dir, run_config, group, is_continued=self.resume is not None, batch=batch)
         self.config = self.parts.config
         self.journal = observed(open_journal(run_dir, rank=group.rank), self.parts.callbacks)
         never_finite = non_finite(self.parts.model)  # as it was built: an attention mask, not a weight
-        self.folder = CheckpointFolder(run_dir, self.journal, never_finite=never_finite) if group.rank == 0 else None
+        self.folder = (
+            CheckpointFolder(run_dir, self.journal, never_finite=never_finite, alive=progress.alive)
+            if group.rank == 0
+            else None
+        )
         self.loss_watch = LossWatch(group.device, rank=group.rank)
         self.stop = StopAgreement(group.store, rank=group.rank, lead=self.loss_watch.lead)
         self.meter = Throughput()
@@ -84,6 +88,9 @@ class Training:
         """Validation metrics of the last epoch."""
         self.by_class: dict[str, dict[str, float]] = {}
         """Its figures of each class, on rank 0."""
+        self.has_evaluated = False
+        self.sizes_taken: set[int] = set()
+        """The sizes of the batches, over all ranks, that kernels have been compiled, chosen or recorded for."""
 
     def run(self) -> None:
         """Train the epochs that are left, evaluating and saving after each."""
@@ -185,6 +192,7 @@ class Training:
         run_length = {"total_steps": self.total_steps, "steps_per_epoch": self.steps_per_epoch}
         lr = learning_rate(self.config, step=self.step, **run_length)
         set_learning_rate(self.parts.optimizer, lr)
+        self._say_if_it_compiles()
         taken = self.stepper.take(batches, epoch=self.epoch, step_in_epoch=self.step_in_epoch, step=self.step)
         self.meter.count(self.parts.sampler.step_size(self.step_in_epoch))
         self.step += 1
@@ -192,6 +200,13 @@ class Training:
         self.progress.write("training", self.step)
         if self.step % self.config.log_every == 0:
             self._log_step(taken, lr)
+
+    def _say_if_it_compiles(self) -> None:
+        """Say on all ranks alike, for they wait for each other, that a batch of a new size may take long."""
+        sizes = set(map(self.parts.sampler.global_size, self.parts.sampler.parts_of(self.step_in_epoch)))
+        if not sizes <= self.sizes_taken:
+            self.sizes_taken |= sizes
+            self.progress.keep("compiling", self.step, through=self.step + self.loss_watch.backlog)
 
     def _log_step(self, taken: Step, lr: float) -> None:
         loss = self.group.sum(in_float32_or_more(taken.loss)).item() / self.group.world_size
@@ -204,7 +219,10 @@ class Training:
 
     def _evaluate(self) -> None:
         self.loss_watch.drain()
-        self.progress.write("evaluating", self.step)
+        # Of the first one, each size of batch is compiled for, and for the moving average's own model.
+        compiles = self.config.compile and not self.has_evaluated
+        self.has_evaluated = True
+        self.progress.write("compiling" if compiles else "evaluating", self.step)
         found = evaluate(
             self.parts.evaluated,
             self.parts.val_loader,
@@ -214,7 +232,8 @@ class Training:
             matter=f"epoch {self.epoch + 1}",
             autocast=partial(autocast, self.config, self.group.device),
             stop_requested=lambda: self.stop.requested,
-            alive=lambda: self.progress.write("evaluating", self.step),
+            alive=self.progress.alive,
+            waits=lambda: self.progress.write("waiting", self.step),
         )
         if found is None:
             self._interrupt()
@@ -228,6 +247,8 @@ class Training:
     def _save(self) -> None:
         self.loss_watch.drain()
         if self.folder is None:
+            # From the next step on this rank waits for rank 0, for as long as that saves.
+            self.progress.keep("waiting", self.step, through=self.step + self.loss_watch.backlog)
             return
         self.progress.write("saving", self.step)
         values = self.values if self.step_in_epoch == 0 else {}
@@ -252,6 +273,7 @@ class Training:
                 skipped_steps=self.parts.scaling.skipped_steps,
             )
         )
+        self.progress.write("training", self.step)
 
     def _merit(self, values: dict[str, float]) -> tuple[float, ...] | None:
         """Return what the best checkpoint goes by: of equal metrics, which a small set has many of, the lower loss."""
