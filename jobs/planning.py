@@ -24,19 +24,22 @@ class Launch:
 def plan_once(session: Session) -> list[Launch]:
     """Start every job that can start and note for the others what they wait for; return what to launch."""
     lock_planning(session)
-    scene = scenes.read(session)
-    if not scene.waiting:
+    sight = scenes.read(session)
+    scenes.catch_up(session, sight)
+    if not sight.scene.waiting:
         return []
-    launches = []
-    for decision in plan(scene):
+    launches: list[Launch] = []
+    waits: list[Wait] = []
+    for decision in plan(sight.scene):
         match decision:
             case Start():
                 placements = attempts.start(session, decision)
                 launches += [Launch(each.host_name, each.id, each.job_id, each.attempt) for each in placements]
             case Wait():
-                lines.note(session, decision)
+                waits.append(decision)
             case Preempt():
                 attempts.preempt(session, decision)
             case _:
                 assert_never(decision)
+    lines.note(session, waits, sight.said, at=sight.scene.now)
     return launches

@@ -1,64 +1,97 @@
 """The scene that a plan is made from, as the database has it."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from jobs.database import now
-from jobs.planner.request import parse_request
-from jobs.planner.view import Device, Host, Policy, RunningJob, Scene, WaitingJob
+from jobs.planner.view import Device, Host, Policy, Scene
 from jobs.settings import get_settings
-from jobs.spec import stored_request
-from jobs.states import Intent, State
-from jobs.store import hosts, lines
-from jobs.tables import Job, Lease
+from jobs.store import hosts, lines, quotas, running, usage, waiting
+from jobs.store.reach import Readers
+from jobs.store.transitions import changed
+from jobs.tables import DeviceRow, Job
+from jobs.tables import Host as HostRow
 
 
-def read(session: Session) -> Scene:
-    """Return all that the next plan is made from."""
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A scene, with what else was read of the jobs that wait in it."""
+
+    scene: Scene
+    said: dict[int, lines.Said]
+    """What the database has of each one's place in the line."""
+    unreadable: dict[int, str]
+    """Queued jobs whose spec is of another version, and why it cannot be read. They stay where they are."""
+    unstored: dict[int, str]
+    """The request of each job that was stored before requests were: to be stored, so that it is read once."""
+
+
+def read(session: Session) -> Sight:
+    """Return all that the next plan is made from. Writes nothing."""
     at = now(session)
     settings = get_settings()
-    return Scene(
+    rows = hosts.all_hosts(session)
+    readers = Readers(rows, [host.name for host in rows if hosts.is_alive(host, at)])
+    queue = waiting.read(session, at, readers)
+    scene = Scene(
         now=at.timestamp(),
-        waiting=tuple(_waiting(session)),
-        running=tuple(_running(session)),
-        hosts=tuple(view_hosts(session, at)),
+        waiting=tuple(queue.jobs),
+        running=tuple(running.read(session, at)),
+        hosts=tuple(_view_hosts(session, rows, at)),
+        quotas=quotas.read(session),
+        usage=usage.read(session, at),
         policy=Policy(ageing_s=settings.ageing_s, fair_share_s=settings.fair_share_s),
     )
+    return Sight(scene, queue.said, queue.unreadable, queue.unstored)
+
+
+def catch_up(session: Session, sight: Sight) -> None:
+    """Store what reading the scene brought to light: requests that were not stored yet, specs of another version."""
+    for job_id, request in sight.unstored.items():
+        changed(session, update(Job).where(Job.id == job_id).values(request=request))
+    for job_id, error in sight.unreadable.items():
+        lines.note_unreadable(session, job_id, error)
 
 
 def view_hosts(session: Session, at: datetime) -> list[Host]:
     """Return all hosts as the planner sees them, at the database's time `at`."""
+    return _view_hosts(session, hosts.all_hosts(session), at)
+
+
+def why_closed(host: HostRow, at: datetime) -> str | None:
+    """Return why a host gets no new jobs at the database's time `at`, in words that follow its name; else None."""
+    settings = get_settings()
+    if not hosts.is_alive(host, at):
+        return "out of contact"
+    if host.drained_at is not None:
+        return f"drained: {host.drain_note}" if host.drain_note else "drained"
+    if host.free_bytes is not None and host.free_bytes < settings.min_free_bytes:
+        return f"{host.free_bytes / 1e9:.1f} GB left on its run root, below {settings.min_free_bytes / 1e9:.1f} GB"
+    return None
+
+
+def _view_hosts(session: Session, rows: Sequence[HostRow], at: datetime) -> list[Host]:
     by_host: dict[str, list[Device]] = {}
-    for row, _job_id, _attempt in hosts.devices(session):
+    for row in session.execute(_DEVICES):
         device = Device(row.id, row.name, row.kind, row.model, row.memory_bytes, row.quarantined_at is not None)
         by_host.setdefault(row.host_name, []).append(device)
-    return [
-        Host(host.name, tuple(by_host.get(host.name, ())), None if hosts.is_alive(host, at) else "out of contact")
-        for host in hosts.all_hosts(session)
-    ]
+    return [Host(host.name, tuple(by_host.get(host.name, ())), why_closed(host, at)) for host in rows]
 
 
-def _waiting(session: Session) -> list[WaitingJob]:
-    """Every queued job that wants to run.
-
-    One whose spec this version cannot read stays where it is and says so; it must not keep the others from starting.
-    """
-    found = []
-    for job in session.scalars(select(Job).where(Job.state == State.QUEUED, Job.intent == Intent.RUN)):
-        try:
-            request = parse_request(job.request) if job.request else stored_request(job.spec)
-        except ValueError as error:
-            lines.note_unreadable(session, job.id, error)
-            continue
-        found.append(WaitingJob(job.id, job.priority, job.waits_from.timestamp(), request, job.user, job.labels))
-    return found
-
-
-def _running(session: Session) -> list[RunningJob]:
-    held: dict[tuple[int, int], list[int]] = {}
-    live = select(Lease.job_id, Lease.attempt, Lease.device_id).where(Lease.released_at.is_(None))
-    for job_id, attempt, device_id in session.execute(live):
-        held.setdefault((job_id, attempt), []).append(device_id)
-    return [RunningJob(job_id, attempt, 50, tuple(devices)) for (job_id, attempt), devices in held.items()]
+_DEVICES = (
+    select(
+        DeviceRow.host_name,
+        DeviceRow.quarantined_at,
+        DeviceRow.id,
+        DeviceRow.name,
+        DeviceRow.kind,
+        DeviceRow.model,
+        DeviceRow.memory_bytes,
+    )
+    .where(DeviceRow.present)
+    .order_by(DeviceRow.host_name, DeviceRow.id)
+)

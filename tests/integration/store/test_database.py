@@ -18,6 +18,8 @@ from jobs.tables import Host
 from tests.integration.store.conftest import Service
 from tests.integration.store.turns import in_threads
 
+NOTHING_SAID = lines.Said(None, None, None, (), None)
+
 
 @pytest.fixture
 def sqlite(sqlite_url: str) -> Iterator[Database]:
@@ -42,7 +44,7 @@ def test_transactions_that_read_and_then_write_at_the_same_time_all_succeed(data
             for number in range(rounds):
                 with database.session_scope() as session:
                     jobs.get(session, job_id)  # a read first: the transaction that SQLite refuses to let write later
-                    lines.note(session, Wait(job_id, f"round {number}", 0.0))
+                    lines.note(session, [Wait(job_id, f"round {number}", 0.0)], {job_id: NOTHING_SAID}, at=0.0)
                 with database.session_scope(read_only=True) as session:
                     hosts.devices(session)
         except BaseException as error:  # noqa: BLE001  # looked at by the test's own thread

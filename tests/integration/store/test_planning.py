@@ -201,7 +201,7 @@ def test_a_planner_does_not_wait_for_a_transaction_of_another_job(postgres_servi
     job_id = service.submit("1")
 
     with database.session_scope() as session:
-        attempts.renew(session, running)
+        leases.renew(session, running)
         assert [placement.job_id for placement in service.plan()] == [job_id]
 
 
@@ -222,7 +222,8 @@ def test_a_job_whose_spec_this_version_cannot_read_does_not_keep_the_others_wait
 ) -> None:
     unreadable, other = service.submit("0"), service.submit("1")
     with service.database.session_scope() as session:
-        jobs.get(session, unreadable).spec = stored
+        job = jobs.get(session, unreadable)
+        job.spec, job.request = stored, None
 
     assert [placement.job_id for placement in service.plan()] == [other]
     assert "cannot be read" in str(service.job(unreadable).reason)

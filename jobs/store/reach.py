@@ -1,0 +1,102 @@
+"""Reach: which hosts can read the checkpoint that a waiting job will continue from."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from jobs.tables import Checkpoint, Host
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """Where a checkpoint is."""
+
+    id: int
+    job_id: int
+    step: int
+    host_name: str
+    storage: str | None
+    copy_storage: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """From where a job continues, and where that can be read."""
+
+    step: int
+    """0 where it begins anew."""
+    hosts: frozenset[str] | None
+    """None where any host will do."""
+    note: str | None
+    """That in words."""
+
+
+class Readers:
+    """Which host reads which storage."""
+
+    def __init__(self, hosts: Iterable[Host], in_contact: Collection[str]) -> None:
+        """`in_contact` are the names of those hosts whose worker is heard of, also while they get no new jobs."""
+        self._by_storage: dict[str, set[str]] = {}
+        for host in hosts:
+            for storage in host.storages:
+                self._by_storage.setdefault(storage, set()).add(host.name)
+        self._in_contact = frozenset(in_contact)
+
+    def of_own(self, checkpoints: Iterable[Saved], *, nodes: int) -> Reach:
+        """Return the reach of a job with these checkpoints, the furthest first.
+
+        It waits for the hosts that can read its furthest one while there are enough of them in contact, one for each
+        node. A checkpoint that it cannot have any more is passed over.
+        """
+        for saved in checkpoints:
+            readers = self._of(saved) & self._in_contact
+            if len(readers) >= nodes:
+                if readers == self._in_contact:
+                    return Reach(saved.step, None, None)
+                return Reach(saved.step, readers, f"its checkpoint of step {saved.step} is on {_only(readers)}")
+        return Reach(0, None, None)
+
+    def of_another(self, saved: Saved) -> Reach:
+        """Return the reach of a job that is to start from the checkpoint of another: there is no doing without it."""
+        readers = self._of(saved) or frozenset({saved.host_name})
+        if readers >= self._in_contact:
+            return Reach(0, None, None)
+        note = f"checkpoint {saved.id} of job {saved.job_id}, which it starts from, is on {_only(readers)}"
+        return Reach(0, readers, note)
+
+    def _of(self, saved: Saved) -> frozenset[str]:
+        # One that was saved before storages had ids is in the run root of the host that saved it.
+        own = {saved.host_name} if saved.storage is None else self._by_storage.get(saved.storage, set())
+        return frozenset(own | self._by_storage.get(saved.copy_storage or "", set()))
+
+
+def by_job(session: Session, job_ids: Select[int]) -> Mapping[int, list[Saved]]:
+    """Return the checkpoints of these jobs that were not removed, by job, the furthest first."""
+    found: dict[int, list[Saved]] = {}
+    kept = _COLUMNS.where(Checkpoint.job_id.in_(job_ids), Checkpoint.removed_at.is_(None))
+    for row in session.execute(kept.order_by(Checkpoint.step.desc(), Checkpoint.id.desc())):
+        found.setdefault(row.job_id, []).append(Saved(*row))
+    return found
+
+
+def by_id(session: Session, ids: Select[int | None]) -> Mapping[int, Saved]:
+    """Return those of these checkpoints that were not removed, by id."""
+    kept = _COLUMNS.where(Checkpoint.id.in_(ids), Checkpoint.removed_at.is_(None))
+    return {row.id: Saved(*row) for row in session.execute(kept)}
+
+
+_COLUMNS = select(
+    Checkpoint.id,
+    Checkpoint.job_id,
+    Checkpoint.step,
+    Checkpoint.host_name,
+    Checkpoint.storage,
+    Checkpoint.copy_storage,
+)
+
+
+def _only(hosts: Collection[str]) -> str:
+    names = sorted(hosts)
+    return f"{', '.join(names[:-1])} and {names[-1]} only" if len(names) > 1 else f"{names[0]} only"
