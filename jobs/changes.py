@@ -1,16 +1,16 @@
 """What a user may change: of a job that is there, and of the copy of one."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
-from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from jobs.spec import CheckpointChoice, LabelKey, LabelValue, StartFrom
+from jobs.spec import MOST_LABELS, CheckpointChoice, LabelKey, LabelValue, StartFrom
 
 
-def _without_default(schema: dict[str, Any]) -> None:
-    del schema["default"]  # null stands for a field that was left out, and is refused where it is sent
+def _never_null(schema: dict[str, Any]) -> None:
+    schema.update(schema.pop("anyOf")[0])
+    del schema["default"]  # None stands for a field that is left out; one that is sent as null is refused
 
 
 class _Frozen(BaseModel):
@@ -20,21 +20,17 @@ class _Frozen(BaseModel):
 class JobChanges(_Frozen):
     """Changes to a job, whatever its state; what is left out stays as it is."""
 
-    priority: Annotated[int, Field(ge=0, le=100)] | SkipJsonSchema[None] = Field(
-        default=None, json_schema_extra=_without_default
-    )
+    priority: int | None = Field(default=None, ge=0, le=100, json_schema_extra=_never_null)
     """Its new priority: its place in the line by the next plan."""
-    labels: dict[LabelKey, LabelValue | None] | SkipJsonSchema[None] = Field(
-        default=None, max_length=128, json_schema_extra=_without_default
-    )
+    labels: dict[LabelKey, LabelValue | None] = Field(default={}, max_length=2 * MOST_LABELS)
     """Labels that it gets, or that get another value; null takes one away, and those that are not named stay."""
 
-    @field_validator("*", mode="before")
+    @field_validator("priority", mode="before")
     @classmethod
-    def _refuse_null(cls, value: Any) -> Any:
-        if value is None:
+    def _refuse_null(cls, priority: Any) -> Any:
+        if priority is None:
             raise PydanticCustomError("null", "leave it out to keep it as it is")
-        return value
+        return priority
 
 
 class CloneStart(CheckpointChoice):

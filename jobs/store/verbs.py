@@ -71,7 +71,7 @@ def change(session: Session, job_id: int, changes: JobChanges) -> Job:
     new: dict[str, Any] = {}
     if changes.priority is not None:
         new["priority"] = changes.priority
-    if changes.labels is not None:
+    if changes.labels:
         new["labels"] = merged(job.labels, changes.labels)
         if len(new["labels"]) > MOST_LABELS:
             raise InvalidSpecError("labels", f"{len(new['labels'])} labels; a job may have {MOST_LABELS}")
