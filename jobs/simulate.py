@@ -6,14 +6,14 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from math import inf
 from pathlib import Path
 from types import FrameType
 
 from jobs.database import Database
 from jobs.errors import InvalidSettingsError
-from jobs.planner.view import Host, Policy
+from jobs.planner.view import Host, Policy, Quota
 from jobs.settings import Settings, get_settings
 from jobs.simulation import page, stream
 from jobs.simulation.fleet import BrokenPlanError, make_fleet
@@ -38,12 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--jobs, --load and --seed are for a stream that is made up")
     try:
         settings = get_settings()
-        jobs, hosts = _scenario(options, settings)
+        scenario = _scenario(options, settings)
         if options.record is not None:
-            stream.write(options.record, jobs)
+            stream.write(options.record, scenario.jobs)
     except (InvalidSettingsError, InvalidStreamError, OSError) as error:
         parser.exit(EXIT_INVALID, f"{parser.prog}: {error}\n")
-    simulation = Simulation(jobs, hosts, _rules(options, settings))
+    simulation = Simulation(scenario.jobs, scenario.hosts, _rules(options, settings, scenario.quotas))
     watch = _Watch(simulation)
     status = 0
     try:
@@ -56,6 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if watch.is_interrupted:
         return EXIT_INTERRUPTED
     return EXIT_BROKEN if found.over_bound else status
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What is simulated, apart from the planner's settings."""
+
+    jobs: Sequence[StreamJob]
+    hosts: Sequence[Host]
+    quotas: tuple[Quota, ...] = ()
 
 
 class _Watch:
@@ -88,44 +97,49 @@ class _Watch:
         sys.stderr.write("interrupted: the report is of what there is so far\n")
 
 
-def _scenario(options: argparse.Namespace, settings: Settings) -> tuple[list[StreamJob], Sequence[Host]]:
-    """The jobs and the hosts. Raises InvalidStreamError or OSError for a stream that cannot be read."""
+def _scenario(options: argparse.Namespace, settings: Settings) -> Scenario:
+    """What is simulated. Raises InvalidStreamError or OSError for a stream that cannot be read."""
     devices = options.devices or DEVICES
     made_up = make_fleet(devices, devices_per_host=options.devices_per_host)
     if options.stream is not None:
-        return stream.read(options.stream), made_up
+        return Scenario(stream.read(options.stream), made_up)
     if options.from_database:
-        jobs, hosts = _past(settings.database_url)
-        return jobs, made_up if options.devices else hosts
+        past = _past(settings.database_url)
+        return replace(past, hosts=made_up) if options.devices else past
     size = Size(options.jobs or JOBS, devices, options.devices_per_host, options.load or LOAD)
-    return make_stream(size, seed=SEED if options.seed is None else options.seed), made_up
+    return Scenario(make_stream(size, seed=SEED if options.seed is None else options.seed), made_up)
 
 
-def _past(url: str) -> tuple[list[StreamJob], list[Host]]:
-    """The jobs that a service has had, and its hosts, all of them open. Raises InvalidStreamError if it has none."""
+def _past(url: str) -> Scenario:
+    """The jobs that a service has had, its hosts, all of them open, and its quotas. Raises InvalidStreamError."""
     from sqlalchemy.exc import SQLAlchemyError
 
     from jobs.database import now
     from jobs.store import history, scenes
+    from jobs.store import quotas as store
 
     database = Database(url)
     shown = database.url.render_as_string()
+    if database.is_sqlite and not Path(database.url.database or "").is_file():
+        raise InvalidStreamError(f"{shown}: there is no such file; set RANKZERO_DATABASE_URL")  # or it would be made
     try:
         with database.session_scope(read_only=True) as session:
             jobs = history.read(session)
             hosts = [replace(host, closed=None) for host in scenes.view_hosts(session, now(session))]
+            quotas = store.read(session)
     except SQLAlchemyError as error:
         raise InvalidStreamError(f"{shown}: {str(error).splitlines()[0]}") from error
     finally:
         database.dispose()
     if not jobs or not hosts:
         raise InvalidStreamError(f"{shown}: has no {'host' if jobs else 'job that ran and has ended'}")
-    return jobs, hosts
+    return Scenario(jobs, hosts, quotas)
 
 
-def _rules(options: argparse.Namespace, settings: Settings) -> Rules:
+def _rules(options: argparse.Namespace, settings: Settings, quotas: tuple[Quota, ...]) -> Rules:
     return Rules(
         policy=Policy(ageing_s=settings.ageing_s, fair_share_s=settings.fair_share_s),
+        quotas=quotas,
         tick_s=options.tick_s,
         fair_share_half_life_s=settings.fair_share_half_life_s,
     )

@@ -13,7 +13,7 @@ from jobs.simulation.fleet import Fleet
 from jobs.simulation.laws import check_plan
 from jobs.simulation.stream import StreamJob
 from jobs.simulation.tally import Started, Tally
-from jobs.simulation.usage import Usage, accounts
+from jobs.simulation.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Simulation:
         self._attempts: dict[int, int] = {}
         self._left_s: dict[int, float] = {}
         """What those that were stopped have still to do."""
-        self._usage = Usage(half_life_s=rules.fair_share_half_life_s)
+        self._usage = Usage(rules.quotas, half_life_s=rules.fair_share_half_life_s)
         self._bounds = Bounds(stream, rules.policy, slack_s=rules.stop_s + 2 * rules.tick_s)
 
     def run(self, *, goes_on: Callable[[], bool] = lambda: True) -> None:
@@ -127,7 +127,7 @@ class Simulation:
         """Free the devices of a job that is done, or that was told to stop and has saved."""
         live = self._live.pop(job_id)
         self.fleet.release(live.view.device_ids)
-        self._usage.hold(accounts(live.job.user, live.job.labels), -len(live.view.device_ids), at=self.now)
+        self._usage.hold(live.job.user, live.job.labels, -len(live.view.device_ids), at=self.now)
         if not is_stopped:
             self.tally.ended += 1
             return
@@ -177,7 +177,7 @@ class Simulation:
         waiting = self.waiting.pop(decision.job_id)
         job = self.stream[waiting.id - 1]
         device_ids = self.fleet.take(waiting.id, job.request, decision.nodes)
-        self._usage.hold(accounts(job.user, job.labels), len(device_ids), at=self.now)
+        self._usage.hold(job.user, job.labels, len(device_ids), at=self.now)
         attempt = self._attempts[waiting.id] = self._attempts.get(waiting.id, 0) + 1
         if attempt == 1:
             started = Started(waiting.id, job, self.now - job.submitted_s, self._bounds.of(waiting))

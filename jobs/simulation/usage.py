@@ -3,26 +3,24 @@
 from collections.abc import Iterable, Mapping
 from math import exp, log
 
-from jobs.planner.view import Account
-
-
-def accounts(user: str | None, labels: Mapping[str, str]) -> list[Account]:
-    """Return whose use a job's is."""
-    return [("user", user or ""), *(("label", f"{key}={value}") for key, value in labels.items())]
+from jobs.planner.view import Account, Quota
 
 
 class Usage:
     """Decayed use, what is held now included: exact at every moment, however seldom it is asked for."""
 
-    def __init__(self, *, half_life_s: float) -> None:
+    def __init__(self, quotas: Iterable[Quota], *, half_life_s: float) -> None:
+        """As in the service, labels without a quota are not counted."""
         self._decay = log(2) / half_life_s
+        self._labels = {quota.account for quota in quotas if quota.account[0] == "label"}
         self._held: dict[Account, int] = {}
         self._used: dict[Account, tuple[float, float]] = {}
         """Device-seconds, and when that was true."""
 
-    def hold(self, whose: Iterable[Account], devices: int, *, at: float) -> None:
-        """Note that these accounts have so many devices more from now on, or, below 0, fewer."""
-        for account in whose:
+    def hold(self, user: str | None, labels: Mapping[str, str], devices: int, *, at: float) -> None:
+        """Note that a job of this user with these labels has so many devices from now on, or, below 0, no more."""
+        listed = [("label", f"{key}={value}") for key, value in labels.items()]
+        for account in [("user", user or ""), *(each for each in listed if each in self._labels)]:
             self._used[account] = (self._at(account, at), at)
             self._held[account] = self._held.get(account, 0) + devices
 

@@ -48,6 +48,7 @@ def _ran_s(session: Session) -> dict[int, float]:
     ran_s: dict[int, float] = {}
     attempts = select(Attempt.job_id, Attempt.created_at, Attempt.ended_at).where(Attempt.ended_at.is_not(None))
     for job_id, began, ended in session.execute(attempts):
+        assert ended is not None, "the query says so"
         ran_s[job_id] = ran_s.get(job_id, 0.0) + (ended - began).total_seconds()
     return ran_s
 
