@@ -1,10 +1,9 @@
 """The line: what the planner last said of each job that waits in it, and each one's position."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 from sqlalchemy import bindparam, func, select, update
@@ -25,8 +24,7 @@ MOST_NEWS = 2000
 _RESERVATION = TypeAdapter(Reservation)
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """What the database has of a queued job's place in the line."""
 
     reason: str | None

@@ -36,13 +36,14 @@ def read(session: Session) -> Sight:
     settings = get_settings()
     rows = hosts.all_hosts(session)
     readers = Readers(rows, [host.name for host in rows if hosts.is_alive(host, at)])
-    queue = waiting.read(session, at, readers)
+    limits = quotas.read(session)
+    queue = waiting.read(session, at, readers, with_labels=any(quota.account[0] == "label" for quota in limits))
     scene = Scene(
         now=at.timestamp(),
         waiting=tuple(queue.jobs),
         running=tuple(running.read(session, at)),
         hosts=tuple(_view_hosts(session, rows, at)),
-        quotas=quotas.read(session),
+        quotas=limits,
         usage=usage.read(session, at),
         policy=Policy(ageing_s=settings.ageing_s, fair_share_s=settings.fair_share_s),
     )

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Text, cast, select
+from sqlalchemy import Text, cast, literal, select
 from sqlalchemy.orm import Session
 
 from jobs import pace
@@ -37,11 +37,11 @@ class Queue:
     unstored: dict[int, str] = field(default_factory=dict)
 
 
-def read(session: Session, at: datetime, readers: Readers) -> Queue:
-    """Return the queue at the database's time `at`."""
+def read(session: Session, at: datetime, readers: Readers, *, with_labels: bool) -> Queue:
+    """Return the queue at the database's time `at`; with its jobs' labels only where a quota asks for them."""
     queue = Queue()
     past = _Past(session, at, readers)
-    for row in session.execute(_ROWS):
+    for row in session.execute(_ROWS.add_columns(_LABELS if with_labels else _NO_LABELS)):
         try:
             request = _request(session, row.id, row.request, queue)
         except ValueError as error:
@@ -106,6 +106,8 @@ class _Past:
         return pace.sooner(pace.run_s(tries, progress, from_step=from_step), limit_s) if tries else limit_s
 
 
+_LABELS = cast(Job.labels, Text).label("labels")
+_NO_LABELS = literal("{}").label("labels")
 _ROWS = (
     select(
         Job.id,
@@ -113,7 +115,6 @@ _ROWS = (
         Job.waits_from,
         Job.request,
         Job.user,
-        cast(Job.labels, Text).label("labels"),
         Job.not_before,
         Job.progress,
         Job.parent_checkpoint_id,
