@@ -1,98 +1,85 @@
 """The plan: who starts now and where, who waits for whom, who is stopped for whom."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
-from jobs.device_count import DeviceCount
-from jobs.planner.request import Request
-from jobs.planner.view import Decision, Device, Holder, Host, Node, Scene, Start, Wait, WaitingJob
+from jobs.planner import reasons, reservations
+from jobs.planner.demand import Demand, Demands
+from jobs.planner.fleet import UNKNOWN, Fleet
+from jobs.planner.order import in_line, is_resting
+from jobs.planner.preemption import Preemption
+from jobs.planner.quotas import Quotas
+from jobs.planner.slots import Slot
+from jobs.planner.view import Decision, Node, Preempt, Scene, Start, Wait, WaitingJob
 
-ACCELERATORS = ("cuda", "mps")
+MOST_FORESEEN = 256
+"""For so many of the jobs that wait for devices it is worked out for which, and from when on."""
 
 
 def plan(scene: Scene) -> list[Decision]:
-    """Decide for every waiting job whether it starts now, and where, or what it waits for."""
-    held = {device_id: job.id for job in scene.running for device_id in job.device_ids}
-    in_order = sorted(scene.waiting, key=lambda job: (_line_key(job, scene), job.id))
-    by_name = sorted(scene.hosts, key=lambda host: host.name)
-    return [_place(job, by_name, held, scene) for job in in_order]
+    """Decide for every waiting job, in the order of the line, whether it starts now and where, or what it waits for."""
+    return _Plan(scene).decide()
 
 
-def why_never(request: Request, hosts: Sequence[Host]) -> str | None:
-    """Return why no registered hosts could ever run this, or None if they could once they are open and free."""
-    if not hosts:
-        return "no host is registered yet"
-    if sum(bool(_candidates(request, host, hosts)) for host in hosts) >= request.nodes:
-        return None
-    return f"no registered host has {wanted(request)}"
+class _Plan:
+    """One plan in the making.
 
+    Each job is decided upon once, in the order of the line. What one gets, or has set aside, those after it do not.
+    """
 
-def wanted(request: Request) -> str:
-    """Say in words what a request asks for."""
-    device = request.device
-    if isinstance(device, DeviceCount):
-        limits = [
-            f"on {device.host}" if device.host else "",
-            f"of at least {device.min_memory_gb} GB" if device.min_memory_gb else "",
-            f"named {device.name!r}" if device.name else "",
-        ]
-        return " ".join([f"{device.count} CUDA devices", *filter(None, limits)])
-    if device == "cpu":
-        return f"{request.per_node} CPU slots"
-    return device.replace(",", " and ") if device != "auto" else "a device"
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._fleet = Fleet(scene)
+        self._demands = Demands(self._fleet, scene.hosts)
+        self._quotas = Quotas(scene)
+        self._preemption = Preemption(scene, self._fleet)
+        self._blocked = 0
+        """Jobs so far that wait for devices."""
 
+    def decide(self) -> list[Decision]:
+        decisions: list[Decision] = []
+        for line_key, job in in_line(self._scene, self._fleet):
+            decisions += self._decide(job, line_key)
+        return decisions
 
-def _line_key(job: WaitingJob, scene: Scene) -> float:
-    return job.waits_from - job.priority * scene.policy.ageing_s
+    def _decide(self, job: WaitingJob, line_key: float) -> Sequence[Decision]:
+        if is_resting(job, self._scene.now):
+            assert job.not_before is not None
+            return [Wait(job.id, reasons.resting(job.not_before), line_key)]
+        demand = self._demands.of(job)
+        if demand.refusal is not None:
+            return [Wait(job.id, demand.refusal, line_key)]
+        ends = UNKNOWN if job.duration_s is None else self._scene.now + job.duration_s
+        refusal = self._quotas.refuse(job, ends)
+        if refusal is not None:
+            return [Wait(job.id, refusal, line_key)]
+        slots = reservations.ready(demand.kept(job.reservation), ends) or demand.place(ends)
+        if slots is not None:
+            return [self._start(job, slots, ends)]
+        self._blocked += 1
+        if self._blocked > MOST_FORESEEN:
+            return [Wait(job.id, demand.far_back, line_key)]
+        return self._wait(job, demand, line_key)
 
+    def _start(self, job: WaitingJob, slots: list[Slot], ends: float) -> Start:
+        for slot in slots:
+            self._fleet.take(slot, job.id, ends)
+        self._quotas.charge(job)
+        by_host = groupby(slots, key=lambda slot: slot.host)
+        return Start(
+            job.id,
+            tuple(Node(self._fleet.hosts[host].name, tuple(slot.device for slot in found)) for host, found in by_host),
+        )
 
-def _place(job: WaitingJob, hosts: Sequence[Host], held: dict[int, int], scene: Scene) -> Decision:
-    line_key = _line_key(job, scene)
-    open_hosts = [host for host in hosts if host.closed is None]
-    options = [(host, found) for host in open_hosts if (found := _candidates(job.request, host, open_hosts))]
-    free = [
-        Node(host.name, chosen)
-        for host, found in options
-        if len(chosen := tuple(device for device in found if device.id not in held)[: job.request.per_node])
-        == job.request.per_node
-    ][: job.request.nodes]
-    if len(free) == job.request.nodes:
-        held.update({device.id: job.id for node in free for device in node.devices})
-        return Start(job.id, tuple(free))
-    if not options:
-        never = why_never(job.request, hosts)
-        return Wait(job.id, never or f"every host with {wanted(job.request)} is out of contact", line_key)
-    host, found = max(options, key=lambda option: sum(device.id not in held for device in option[1]))
-    soonest = sorted(found, key=lambda device: (device.id in held, device.id))[: job.request.per_node]
-    busy = tuple(Holder(host.name, device.name, held[device.id]) for device in soonest if device.id in held)
-    for device in soonest:
-        held.setdefault(device.id, job.id)
-    listed = ", ".join(f"{each.device} (job {each.job_id})" for each in busy[:8])
-    return Wait(job.id, f"waits for {listed} on {host.name}", line_key, waits_for=busy[:8])
-
-
-def _candidates(request: Request, host: Host, hosts: Sequence[Host]) -> tuple[Device, ...]:
-    """The devices of a host that the job may use, busy or not; empty where they could never be enough."""
-    if request.host not in (None, host.name):
-        return ()
-    usable = [device for device in host.devices if not device.quarantined]
-    device = request.device
-    if isinstance(device, DeviceCount):
-        found = tuple(each for each in usable if _matches(each, device))
-    elif device == "auto":
-        anywhere = any(each.kind in ACCELERATORS for other in hosts for each in other.devices)
-        kinds = ACCELERATORS if anywhere else ("cpu",)
-        found = tuple(each for each in usable if each.kind in kinds)
-    elif device == "cpu":
-        found = tuple(each for each in usable if each.kind == "cpu")
-    else:
-        by_name = {each.name: each for each in usable}
-        found = tuple(by_name[name] for name in device.split(",") if name in by_name)
-    return found if len(found) >= request.per_node else ()
-
-
-def _matches(device: Device, limits: DeviceCount) -> bool:
-    if device.kind != "cuda":
-        return False
-    if limits.min_memory_gb is not None and (device.memory_bytes or 0) < limits.min_memory_gb * 1e9:
-        return False
-    return limits.name is None or limits.name.lower() in (device.model or "").lower()
+    def _wait(self, job: WaitingJob, demand: Demand, line_key: float) -> list[Decision]:
+        if self._blocked > self._scene.policy.reservations:
+            slots = demand.soonest()
+            reason, holders = reasons.in_the_way(slots, self._fleet.hosts, demand.note)
+            start = reservations.book(self._fleet, slots, job)
+            return [Wait(job.id, reason, line_key, start, holders)]
+        choice = reservations.choose(job, demand, self._preemption)
+        reason, holders = reasons.in_the_way(choice.slots, self._fleet.hosts, demand.note)
+        start, reservation = reservations.make(self._fleet, choice, job)
+        self._quotas.keep_turn(job, reservation.start)
+        preempts = [Preempt(victim.id, victim.attempt, job.id) for victim in choice.victims]
+        return [*preempts, Wait(job.id, reason, line_key, start, holders, reservation)]

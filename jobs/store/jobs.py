@@ -9,7 +9,7 @@ from jobs import catalogs
 from jobs.column_types import json_each_text
 from jobs.database import now
 from jobs.errors import NotFoundError
-from jobs.planner.plan import why_never
+from jobs.planner.reasons import why_never
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
 from jobs.store import hosts, lineage, scenes

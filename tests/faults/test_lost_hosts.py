@@ -89,6 +89,6 @@ def test_a_job_of_a_host_that_vanished_goes_on_at_another_and_one_that_needs_tha
     assert lost.ended_at is not None
     assert lost.ended_at >= expired_at, "its devices were freed before its lease was over"
     assert service.job(pinned).state == State.QUEUED
-    assert service.job(pinned).reason == "every host with 1 CUDA devices on alpha is out of contact"
+    assert service.job(pinned).reason == "every host with 1 CUDA device on alpha is out of contact"
     service.set_intent(pinned, Intent.CANCEL)
     service.assert_laws_held(job_id, pinned)

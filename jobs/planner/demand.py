@@ -1,0 +1,116 @@
+"""A demand: the jobs that ask for the same on the same hosts, and what the fleet can give them."""
+
+from collections.abc import Sequence
+
+from jobs.planner import reasons
+from jobs.planner.fleet import UNKNOWN, Fleet
+from jobs.planner.pools import soonest_of
+from jobs.planner.request import Request
+from jobs.planner.slots import Slot
+from jobs.planner.view import Host, Reservation, WaitingJob
+
+
+class Demand:
+    """What jobs with one request wait for.
+
+    Devices only become fewer within a plan, so what one of these jobs could not get, none that comes after it gets
+    either: thousands that ask for the same cost no search each.
+    """
+
+    def __init__(self, fleet: Fleet, hosts: Sequence[Host], job: WaitingJob) -> None:
+        request = job.request
+        self.per_node, self.nodes = request.per_node, request.nodes
+        self.allowed = fleet.allowed_hosts(request, job.resumes_on)
+        self.pool = fleet.pool_for(request)
+        self.note = job.resume_note if job.resumes_on is not None else None
+        self.unpreempted = -1
+        """The highest priority for which stopping others was tried and did not help."""
+        self.refusal: str | None = None
+        """Why none of these jobs can run on the open hosts."""
+        if len(self.pool.hosts_with(self.per_node, self.allowed)) < self.nodes:
+            self.refusal = reasons.no_host(request, hosts, job.resumes_on, self.note)
+        self.far_back = reasons.far_back(request, self.note)
+        """Why a job waits whose turn is too far off to say for what."""
+        self._fleet = fleet
+        self._nothing_is_loose = False
+        self._in_vain_until = UNKNOWN
+        """Jobs that end then or later find nothing."""
+
+    def allows(self, host: int) -> bool:
+        """Whether these jobs may run on a host, if it has the devices."""
+        return self.allowed is None or host in self.allowed
+
+    def place(self, ends: float) -> list[Slot] | None:
+        """Return devices on which a job can start that ends then, node by node, or None."""
+        if self._nothing_is_loose and ends >= self._in_vain_until:
+            return None
+        hosts = [] if self._nothing_is_loose else self.pool.best_fit(self.per_node, self.nodes, self.allowed)
+        if len(hosts) < self.nodes:
+            self._nothing_is_loose = True
+            hosts = self._lending_hosts(ends)
+        if len(hosts) < self.nodes:
+            self._in_vain_until = min(self._in_vain_until, ends)
+            return None
+        return [slot for host in sorted(hosts) for slot in self._pick(host, ends)]
+
+    def kept(self, reservation: Reservation | None) -> list[Slot] | None:
+        """Return the devices that were set aside for a job of this kind, node by node, or None where they no longer
+        serve it."""
+        found = self._fleet.find(reservation.device_ids) if reservation is not None else None
+        if found is None or len(found) != self.nodes * self.per_node:
+            return None
+        nodes = [found[at : at + self.per_node] for at in range(0, len(found), self.per_node)]
+        hosts = {node[0].host for node in nodes}
+        if len(hosts) != self.nodes or not hosts.issubset(self.pool.hosts_with(self.per_node, self._searched(hosts))):
+            return None
+        for node in nodes:
+            on_host = self.pool.slots_on(node[0].host)
+            if not all(slot in on_host for slot in node) or len(set(node)) != len(node):
+                return None
+        return found
+
+    def soonest(self) -> list[Slot]:
+        """Return the devices that are expected to be free first, node by node."""
+        hosts = self.pool.soonest(self.per_node, self.nodes, self.allowed)
+        return [slot for host in sorted(hosts) for slot in soonest_of(self.pool.slots_on(host), self.per_node)]
+
+    def _searched(self, hosts: set[int]) -> set[int]:
+        return hosts if self.allowed is None else hosts.intersection(self.allowed)
+
+    def _lending_hosts(self, ends: float) -> list[int]:
+        """The best hosts for a job that ends in time to use what is set aside for others."""
+        if ends == UNKNOWN:
+            return []
+        usable = {}
+        for host in self._searched(self._fleet.lenders):
+            usable[host] = sum(slot.can_be_used_until(ends) for slot in self.pool.slots_on(host))
+        found = [(count, host) for host, count in usable.items() if count >= self.per_node]
+        whole = self.pool.best_fit(self.per_node, self.nodes + len(found), self.allowed)
+        found += [(self.per_node, host) for host in whole if host not in usable]
+        return [host for _count, host in sorted(found)[: self.nodes]]
+
+    def _pick(self, host: int, ends: float) -> list[Slot]:
+        usable = [slot for slot in self.pool.slots_on(host) if slot.can_be_used_until(ends)]
+        chosen = sorted(range(len(usable)), key=lambda at: (not usable[at].is_loose, at))[: self.per_node]
+        return [usable[at] for at in sorted(chosen)]
+
+
+class Demands:
+    """The demands of a plan. Equal requests share one."""
+
+    def __init__(self, fleet: Fleet, hosts: Sequence[Host]) -> None:
+        self._fleet = fleet
+        self._hosts = hosts
+        self._known: dict[object, Demand] = {}
+
+    def of(self, job: WaitingJob) -> Demand:
+        """Return the demand of a job."""
+        # By identity first: hashing a request costs more than all else that is done for most jobs.
+        quick = (id(job.request), job.resumes_on, job.resume_note)
+        found = self._known.get(quick)
+        if found is None:
+            request: Request = job.request
+            key = (request.device, request.per_node, request.nodes, request.host, job.resumes_on, job.resume_note)
+            found = self._known.get(key) or Demand(self._fleet, self._hosts, job)
+            self._known[quick] = self._known[key] = found
+        return found

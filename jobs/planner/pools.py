@@ -1,0 +1,165 @@
+"""Pools: devices that are alike for some request, and the hosts where they are free, or will be first."""
+
+import heapq
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+
+from jobs.planner.slots import Model, Slot
+
+Rank = tuple[float, int, int, int]
+"""How good a host is to wait for: when its devices are expected (infinity where that is unknown), of how many it is
+unknown, how many are not free, and its number."""
+
+
+class Pool(ABC):
+    """The devices that some requests may use, by host."""
+
+    def __init__(self, slots: Mapping[int, Sequence[Slot]]) -> None:
+        self._slots = slots
+
+    def slots_on(self, host: int) -> Sequence[Slot]:
+        """The devices on a host, busy or not, in the order in which they are handed out."""
+        return self._slots.get(host, ())
+
+    def hosts_with(self, per_node: int, allowed: Iterable[int] | None) -> list[int]:
+        """The hosts that have enough devices, busy or not."""
+        return [host for host in (self._slots if allowed is None else allowed) if len(self.slots_on(host)) >= per_node]
+
+    @abstractmethod
+    def includes(self, slot: Slot) -> bool:
+        """Whether a device is one of them."""
+
+    @abstractmethod
+    def best_fit(self, per_node: int, nodes: int, allowed: Sequence[int] | None) -> list[int]:
+        """Return up to `nodes` hosts where enough devices are loose: the fewest first, so that others stay whole."""
+
+    @abstractmethod
+    def soonest(self, per_node: int, nodes: int, allowed: Sequence[int] | None) -> list[int]:
+        """Return the `nodes` hosts, or fewer where there are not as many, whose devices are expected first."""
+
+    def _rank(self, host: int, per_node: int) -> Rank:
+        chosen = soonest_of(self.slots_on(host), per_node)
+        unknown = sum(slot.free_at == math.inf for slot in chosen)
+        busy = sum(not slot.is_loose for slot in chosen)
+        return (max(slot.free_at for slot in chosen), unknown, busy, host)
+
+
+class ModelPool(Pool):
+    """All devices of some models.
+
+    It knows of each host how many of them are loose, that is free and set aside for nobody. A plan asks for thousands
+    of jobs, so neither question goes through all hosts each time.
+    """
+
+    def __init__(self, models: frozenset[Model], slots: Mapping[int, Sequence[Slot]]) -> None:
+        super().__init__(slots)
+        self._models = models
+        self.loose = {host: sum(slot.is_loose for slot in found) for host, found in slots.items()}
+        most = max(map(len, slots.values()), default=0)
+        # Hosts by their number of loose devices; an entry that is out of date is dropped when it comes up.
+        self._by_loose: list[list[int]] = [[] for _ in range(most + 1)]
+        for host, count in sorted(self.loose.items()):
+            self._by_loose[count].append(host)
+        self._rankings: dict[int, list[tuple[Rank, int]]] = {}
+        self._changes = dict.fromkeys(slots, 0)
+
+    def includes(self, slot: Slot) -> bool:
+        return slot.model in self._models
+
+    def note_change(self, slot: Slot, *, lost: bool) -> None:
+        """Note that a device changed, and whether it is loose no more."""
+        self._changes[slot.host] += 1
+        if lost:
+            self.loose[slot.host] = count = self.loose[slot.host] - 1
+            heapq.heappush(self._by_loose[count], slot.host)
+
+    def best_fit(self, per_node: int, nodes: int, allowed: Sequence[int] | None) -> list[int]:
+        if allowed is not None:
+            enough = [host for host in allowed if self.loose.get(host, 0) >= per_node]
+            return sorted(enough, key=lambda host: (self.loose[host], host))[:nodes]
+        found: list[int] = []
+        for count in range(per_node, len(self._by_loose)):
+            found += self._pop(count, nodes - len(found))
+            if len(found) == nodes:
+                break
+        return found
+
+    def _pop(self, count: int, most: int) -> list[int]:
+        """Return up to so many hosts with exactly `count` loose devices, by number."""
+        heap, fresh = self._by_loose[count], list[int]()
+        while heap and len(fresh) < most:
+            host = heapq.heappop(heap)
+            if self.loose[host] == count:
+                fresh.append(host)
+        for host in fresh:
+            heapq.heappush(heap, host)
+        return fresh
+
+    def soonest(self, per_node: int, nodes: int, allowed: Sequence[int] | None) -> list[int]:
+        if allowed is not None:
+            ranks = heapq.nsmallest(nodes, (self._rank(host, per_node) for host in self.hosts_with(per_node, allowed)))
+            return [rank[-1] for rank in ranks]
+        ranking = self._rankings.get(per_node)
+        if ranking is None:
+            hosts = self.hosts_with(per_node, None)
+            ranking = self._rankings[per_node] = [(self._rank(host, per_node), self._changes[host]) for host in hosts]
+            heapq.heapify(ranking)
+        fresh: list[tuple[Rank, int]] = []
+        while ranking and len(fresh) < nodes:
+            rank, changes = ranking[0]
+            host = rank[-1]
+            if changes == self._changes[host]:
+                fresh.append(heapq.heappop(ranking))
+            else:  # a host that changed has become worse, so the best of those that did not is found
+                heapq.heapreplace(ranking, (self._rank(host, per_node), self._changes[host]))
+        for entry in fresh:
+            heapq.heappush(ranking, entry)
+        return [rank[-1] for rank, _changes in fresh]
+
+
+class ListPool(Pool):
+    """The devices of a list: a host has all of them, or is none of its hosts."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        slots: Sequence[Mapping[str, Slot]],
+        *,
+        loose: Sequence[set[int]],
+        kind: ModelPool,
+    ) -> None:
+        """`slots` are those of each host by name, `kind` all devices of that kind.
+
+        `loose` holds for each name the hosts on which that device is loose, and is kept up to date by its owner.
+        """
+        complete = {
+            host: [by_name[name] for name in names]
+            for host, by_name in enumerate(slots)
+            if all(name in by_name for name in names)
+        }
+        super().__init__(complete)
+        self._names = frozenset(names)
+        self._loose = loose
+        self._kind = kind
+
+    def includes(self, slot: Slot) -> bool:
+        return slot.device.name in self._names and slot.host in self._slots
+
+    def best_fit(self, per_node: int, nodes: int, allowed: Sequence[int] | None) -> list[int]:
+        assert per_node == len(self._names), "a list names the devices of one node"
+        ready = set.intersection(*self._loose)
+        ready = ready if allowed is None else ready.intersection(allowed)
+        return heapq.nsmallest(nodes, ready, key=lambda host: (self._kind.loose[host], host))
+
+    def soonest(self, per_node: int, nodes: int, allowed: Sequence[int] | None) -> list[int]:
+        ranks = heapq.nsmallest(nodes, (self._rank(host, per_node) for host in self.hosts_with(per_node, allowed)))
+        return [rank[-1] for rank in ranks]
+
+
+def soonest_of(slots: Sequence[Slot], number: int) -> list[Slot]:
+    """Return those of a host's devices that are expected first, in the order in which they are handed out."""
+    if number >= len(slots):
+        return list(slots)
+    chosen = sorted(range(len(slots)), key=lambda at: (slots[at].free_at, not slots[at].is_loose, at))[:number]
+    return [slots[at] for at in sorted(chosen)]

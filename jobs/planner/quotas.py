@@ -1,0 +1,102 @@
+"""Quotas: how many devices a user, or the jobs of a label, may have at once, and whose turn it is within that."""
+
+import math
+from collections.abc import Mapping
+
+from jobs.planner.order import EVERY_USER
+from jobs.planner.view import Account, Scene, WaitingJob
+
+
+class _Limited:
+    """One account that has a limit, while a plan is made."""
+
+    __slots__ = ("account", "ahead", "first", "lent_until", "most", "used")
+
+    def __init__(self, account: Account, most: int) -> None:
+        self.account = account
+        self.most = most
+        self.used = 0
+        """Devices of its jobs that run or start in this plan."""
+        self.ahead = 0
+        """Devices that its jobs which wait before others will take."""
+        self.first: int | None = None
+        """The first of these jobs."""
+        self.lent_until = math.inf
+        """When the first of these may start: who has ended by then takes nothing from them."""
+
+    def keep_turn(self, job: WaitingJob, start: float | None) -> None:
+        """Count a job that waits and is to be started before those that come after it."""
+        self.ahead += job.request.device_count
+        self.first = job.id if self.first is None else self.first
+        self.lent_until = min(self.lent_until, -math.inf if start is None else start)
+
+    def __str__(self) -> str:
+        kind, subject = self.account
+        owner = f"{kind} {subject}" if subject else "jobs without a user"
+        return f"the quota of {owner} ({self.most} devices)"
+
+
+class Quotas:
+    """What the limited accounts use, as the plan goes.
+
+    Within an account jobs start in the order of the line. One that asks for the whole quota would else never find it
+    unused while smaller ones keep coming.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self._most = {each.account: each.max_devices for each in scene.quotas}
+        self._limits_labels = any(most is not None and account[0] == "label" for account, most in self._most.items())
+        self._accounts: dict[Account, _Limited | None] = {}
+        self._any = any(most is not None for most in self._most.values())
+        for running in scene.running:
+            self._charge(running.user, running.labels, len(running.device_ids))
+
+    def refuse(self, job: WaitingJob, ends: float) -> str | None:
+        """Say why a job that is to have ended at `ends` may not start now, and keep its turn; None if it may."""
+        wants = job.request.device_count
+        for each in self._of(job.user, job.labels):
+            if wants > each.most:
+                return f"asks for {wants} devices, more than {each} allows"
+            if each.used + wants > each.most:
+                reason = f"waits for {each}, of which {each.used} are in use"
+            elif each.used + each.ahead + wants > each.most and ends > each.lent_until:
+                reason = f"waits for {each}, in which job {each.first} is before it"
+            else:
+                continue
+            # The first of an account keeps its turn wherever it is counted, so that it starts in the end. The others do
+            # so in this account only: one user's many jobs must not use up what a label's other users could have.
+            for kept in self._of(job.user, job.labels) if each.first is None else [each]:
+                kept.keep_turn(job, None)
+            return reason
+        return None
+
+    def charge(self, job: WaitingJob) -> None:
+        """Count a job that starts."""
+        self._charge(job.user, job.labels, job.request.device_count)
+
+    def keep_turn(self, job: WaitingJob, start: float | None) -> None:
+        """Let no later job use up what this one, which waits for devices, will need of its quotas.
+
+        `start` is when it is expected to start, if that is known.
+        """
+        for each in self._of(job.user, job.labels):
+            each.keep_turn(job, start)
+
+    def _charge(self, user: str | None, labels: Mapping[str, str], devices: int) -> None:
+        for each in self._of(user, labels):
+            each.used += devices
+
+    def _of(self, user: str | None, labels: Mapping[str, str]) -> list[_Limited]:
+        if not self._any:
+            return []
+        accounts: list[Account] = [("user", user or "")]
+        if self._limits_labels:
+            accounts += [("label", f"{key}={value}") for key, value in sorted(labels.items())]
+        return [found for account in accounts if (found := self._find(account)) is not None]
+
+    def _find(self, account: Account) -> _Limited | None:
+        if account not in self._accounts:
+            source = EVERY_USER if account[0] == "user" and account not in self._most else account
+            most = self._most.get(source)
+            self._accounts[account] = None if most is None else _Limited(account, most)
+        return self._accounts[account]

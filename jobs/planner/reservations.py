@@ -1,0 +1,80 @@
+"""Reservations: which devices are set aside for a job that can not start yet, and until when others may use them."""
+
+from dataclasses import dataclass, field
+
+from jobs.planner.demand import Demand
+from jobs.planner.fleet import UNKNOWN, Fleet
+from jobs.planner.preemption import Preemption
+from jobs.planner.slots import Slot
+from jobs.planner.view import Reservation, RunningJob, WaitingJob
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The devices that are to be set aside for a job."""
+
+    slots: list[Slot]
+    """Node by node."""
+    start: float | None = None
+    """When they were expected, by an earlier plan."""
+    preempts: bool = False
+    victims: list[RunningJob] = field(default_factory=list)
+    """Jobs to be stopped for it now."""
+
+
+def ready(slots: list[Slot] | None, ends: float) -> list[Slot] | None:
+    """Return the devices that were set aside for a job if all of them are free for it now."""
+    return slots if slots is not None and all(slot.can_be_used_until(ends) for slot in slots) else None
+
+
+def choose(job: WaitingJob, demand: Demand, preemption: Preemption) -> Choice:
+    """Choose what is set aside for a job: what was before, unless stopping others gives it devices at once.
+
+    A gang that went from host to host with every new forecast would find none of them whole in the end.
+    """
+    kept = demand.kept(job.reservation)
+    before = job.reservation
+    if kept is not None and before is not None and all(_is_coming(slot) for slot in kept):
+        return Choice(kept, before.start, before.preempts)
+    clearing = preemption.clear(job, demand)
+    if clearing is not None:
+        return Choice(clearing.slots, preempts=bool(clearing.victims), victims=clearing.victims)
+    if kept is not None and before is not None:
+        return Choice(kept, before.start)
+    return Choice(demand.soonest())
+
+
+def make(fleet: Fleet, choice: Choice, job: WaitingJob) -> tuple[float | None, Reservation]:
+    """Set the devices aside; return when the job is expected to start, and the reservation.
+
+    The reservation's own start is the earliest that was ever foretold. If it were put off whenever those who have the
+    devices run longer, others could use them again and again, and the job might never start.
+    """
+    start = _expected(fleet, choice.slots)
+    known = [each for each in (start, choice.start) if each is not None]
+    reservation = Reservation(
+        tuple(slot.device.id for slot in choice.slots), min(known, default=None), preempts=choice.preempts
+    )
+    until = UNKNOWN if start is None or job.duration_s is None else start + job.duration_s
+    for slot in choice.slots:
+        fleet.set_aside(slot, job.id, start=reservation.start, until=until)
+    return start, reservation
+
+
+def book(fleet: Fleet, slots: list[Slot], job: WaitingJob) -> float | None:
+    """Foretell when a job starts for which nothing is set aside, for those after it to be foretold too."""
+    start = _expected(fleet, slots)
+    until = UNKNOWN if start is None or job.duration_s is None else start + job.duration_s
+    for slot in slots:
+        fleet.book(slot, until)
+    return start
+
+
+def _is_coming(slot: Slot) -> bool:
+    """Whether a device is free, or will be as soon as the job on it has stopped, and nobody comes first."""
+    return (not slot.is_taken or slot.is_leaving) and slot.kept_for is None
+
+
+def _expected(fleet: Fleet, slots: list[Slot]) -> float | None:
+    start = max(fleet.now, *(slot.free_at for slot in slots))
+    return None if start == UNKNOWN else start

@@ -1,0 +1,59 @@
+"""A device while a plan is made: who has it, for whom it is set aside, and when it is free."""
+
+import math
+
+from jobs.planner.view import Device, RunningJob
+
+Model = tuple[str, str | None, int | None]
+"""What requests tell devices apart by: kind, model name, memory in bytes."""
+
+
+class Slot:
+    """A device that can be handed out, on an open host."""
+
+    __slots__ = ("device", "free_at", "holder", "host", "is_leaving", "is_taken", "kept_for", "lent_until", "model")
+
+    def __init__(self, device: Device, host: int) -> None:
+        self.device = device
+        self.host = host
+        """Number of the host among the open ones."""
+        self.model: Model = (device.kind, device.model, device.memory_bytes)
+        self.is_taken = False
+        """Whether a job has it: one that runs, or one that starts in this plan."""
+        self.holder: int | None = None
+        """That job."""
+        self.is_leaving = False
+        """Whether that job has been told to stop."""
+        self.kept_for: int | None = None
+        """The first job for which it is set aside."""
+        self.lent_until = math.inf
+        """Until when a later job may use it, if it is free: for ever where it is set aside for nobody."""
+        self.free_at = -math.inf
+        """When it is expected to be free for who comes last in the line for it; infinity where that is unknown."""
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether it is free and set aside for nobody."""
+        return not self.is_taken and self.kept_for is None
+
+    def can_be_used_until(self, ends: float) -> bool:
+        """Whether it is free for a job that ends then (infinity where unknown), with no delay for those before it."""
+        return not self.is_taken and self.lent_until >= ends
+
+    def hold(self, job: RunningJob, until: float) -> None:
+        """Note that a running job has it."""
+        self.is_taken, self.holder, self.free_at, self.is_leaving = True, job.id, until, job.is_stopping
+
+    def take(self, job_id: int, until: float) -> None:
+        """Give it to a job that starts."""
+        self.is_taken, self.holder, self.free_at = True, job_id, max(self.free_at, until)
+
+    def leave(self, now: float) -> None:
+        """Note that the job on it is told to stop."""
+        self.is_leaving, self.free_at = True, now
+
+    def set_aside(self, job_id: int, *, start: float | None, until: float) -> None:
+        """Keep it for a job which is expected to start then, if that is known, and to end at `until`."""
+        self.kept_for = job_id if self.kept_for is None else self.kept_for
+        self.lent_until = min(self.lent_until, -math.inf if start is None else start)
+        self.free_at = max(self.free_at, until)
