@@ -249,6 +249,8 @@ class Placement(Base):
     """How it ended: True with the completion record (node 0) or with its part done (another); None before its end."""
     failure: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """Its error report, if it did not complete. The attempt's own failure is the first of these."""
+    spends_retry: Mapped[bool | None] = mapped_column(Boolean)
+    """Whether a loss of its attempt costs the job a retry: not where whoever shut its host down told it to stop."""
 
 
 class Lease(Base):
@@ -289,7 +291,7 @@ class JobEvent(Base):
     attempt: Mapped[int]
     at: Mapped[datetime]
     kind: Mapped[str] = mapped_column(String(32))
-    """`submitted`, `state`, `intent`, `epoch`, `log`, `note`."""
+    """`submitted`, `state`, `intent`, `retry`, `change`, `epoch`, `log`, `note`."""
     from_state: Mapped[str | None] = mapped_column(String(16))
     to_state: Mapped[str | None] = mapped_column(String(16))
     detail: Mapped[dict[str, Any]]

@@ -12,13 +12,15 @@ from pathlib import Path
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from jobs.database import Database
+from jobs.database import Database, now
 from jobs.errors import StaleAttemptError
 from jobs.settings import Settings
-from jobs.store import attempts
+from jobs.store import attempts, leases, quarantine
 from jobs.tables import Placement
 from trainer.process_identity import identity, is_alive, is_local
 from worker import ending, failure_reports
+from worker.clock import clock
+from worker.log_tail import read_tail
 from worker.processes import SUPERVISOR_VARIABLE, end_run, kill_all, marked_processes, signal_process
 
 LEAVE_S = 5
@@ -41,6 +43,9 @@ class Care:
         """Identity of the supervisor of each claimed placement, as of the last round."""
         self._started: dict[int, subprocess.Popen[bytes]] = {}
         """Supervisors that this worker started, by placement; those of a worker before it are known by identity."""
+        self._unkillable_since: dict[str, float] = {}
+        """Time on `clock` since when a process of a run could not be killed, by run directory."""
+        self._me = identity(os.getpid())
 
     def round(self) -> None:
         """Bring the processes of this host in line with its open placements."""
@@ -58,8 +63,8 @@ class Care:
                     log.exception("placement_not_cared_for", job_id=placement.job_id, attempt=placement.attempt)
             self._reap_children({placement.id for placement in placements})
 
-    def end_expired(self, expired: set[tuple[int, int]]) -> set[tuple[int, int]]:
-        """End this host's attempts of those whose leases ran out, as a supervisor would that is stopped or hangs.
+    def end_expired(self, expired: set[int]) -> set[int]:
+        """End this host's placements of those whose leases ran out, as a supervisor would that is stopped or hangs.
 
         Returns those that are this host's: nobody else need end them, now or in a later round.
         """
@@ -68,10 +73,10 @@ class Care:
                 placements = attempts.open_placements(session, self._settings.host_name)
             own = set()
             for placement in placements:
-                key = (placement.job_id, placement.attempt)
-                if key not in expired or not (placement.supervisor is None or is_local(placement.supervisor)):
+                is_ours = placement.supervisor is None or is_local(placement.supervisor)
+                if placement.id not in expired or not is_ours:
                     continue
-                own.add(key)
+                own.add(placement.id)
                 why = "its lease ran out: no word from its supervisor"
                 if placement.supervisor is None:
                     self._give_up(placement, why)
@@ -93,18 +98,21 @@ class Care:
             while any(map(is_alive, supervisors)) and time.monotonic() < deadline:
                 time.sleep(0.1)
 
-    def _look_after(self, placement: Placement, in_use: set[str]) -> None:
+    def _look_after(self, placement: Placement, in_use: dict[str, bool]) -> None:
         if placement.claimed_at is None:
             self._start_or_give_up(placement, in_use)
             return
         assert placement.supervisor is not None, "a claim names its supervisor"
         # Of one in another container nothing can be said: its lease decides.
-        if is_local(placement.supervisor) and not is_alive(placement.supervisor):
+        is_dead = is_local(placement.supervisor) and not is_alive(placement.supervisor)
+        if is_dead or placement.supervisor == self._me:  # the latter was given up, and could not be ended yet
             self._rescue(placement, "its supervisor died")
 
-    def _start_or_give_up(self, placement: Placement, in_use: set[str]) -> None:
-        if still_used := in_use & set(placement.devices):
-            log.error("devices_not_free", job_id=placement.job_id, devices=sorted(still_used))
+    def _start_or_give_up(self, placement: Placement, in_use: dict[str, bool]) -> None:
+        if still_used := sorted(in_use.keys() & set(placement.devices)):
+            log.error("devices_not_free", job_id=placement.job_id, devices=still_used)
+            if any(in_use[name] for name in still_used):
+                self._give_up(placement, f"a process of an earlier run has {', '.join(still_used)} and will not die")
             return
         child = self._started.get(placement.id)
         if child is None:
@@ -113,7 +121,7 @@ class Care:
             except OSError as error:
                 self._give_up(placement, f"its supervisor could not be started: {error}")
         elif child.poll() is not None:
-            tail = _tail(Path(placement.run_dir) / "supervisor.log")
+            tail = read_tail(Path(placement.run_dir) / "supervisor.log", size_bytes=1000) or ""
             self._give_up(placement, f"its supervisor exited with status {child.returncode} before its claim: {tail}")
 
     def _start_supervisor(self, placement: Placement) -> "subprocess.Popen[bytes]":
@@ -134,10 +142,9 @@ class Care:
 
     def _give_up(self, placement: Placement, why: str) -> None:
         """End a placement that no supervisor has claimed, by claiming it: a late supervisor then finds it taken."""
-        me = identity(os.getpid())
         with self._database.session_scope() as session:
             try:
-                placement = attempts.claim(session, placement.id, me)
+                placement = leases.claim(session, placement.id, self._me)
             except StaleAttemptError as error:
                 log.info("claimed_meanwhile", reason=str(error))
                 return
@@ -149,21 +156,37 @@ class Care:
             current = attempts.get_placement(session, placement.id)
         if current.supervisor != placement.supervisor or current.ended_at is not None:
             return  # claimed or ended since this round read it
-        if not end_run(placement.run_dir):
-            return  # the next round tries again; meanwhile the devices stay leased
+        still_used = None
+        if not self._end_run(placement):
+            still_used = self._given_up_on(placement)
+            if still_used is None:
+                return  # the next round tries again; meanwhile the devices stay leased
         try:
-            ending.finish(self._database, current, failure_reports.lost(why))
+            ending.finish(self._database, current, failure_reports.lost(why), still_used=still_used)
         except StaleAttemptError as error:
             log.info("ended_by_others", reason=str(error))
 
-    def _end_strays(self, *, at_once: bool) -> set[str]:
+    def _end_run(self, placement: Placement) -> bool:
+        """Kill every process of a run and return whether none is left; remember since when one could not be killed."""
+        if end_run(placement.run_dir):
+            self._unkillable_since.pop(placement.run_dir, None)
+            return True
+        self._unkillable_since.setdefault(placement.run_dir, clock())
+        return False
+
+    def _given_up_on(self, placement: Placement) -> str | None:
+        """Why a run's devices are to be taken away, where a process of it could not be killed for too long."""
+        since = self._unkillable_since.get(placement.run_dir, float("inf"))
+        return failure_reports.unkillable(placement) if clock() - since > self._settings.unkillable_s else None
+
+    def _end_strays(self, *, at_once: bool) -> dict[str, bool]:
         """Kill what still runs here for attempts that have ended, such as the ranks of a supervisor that was stopped.
 
         It comes before every start (`at_once`), so that a device that is leased anew is free of its last user. Returns
-        the names of the devices whose last user cannot be killed.
+        the names of the devices whose last user cannot be killed, and whether they have been taken away for it.
         """
         if not at_once and time.monotonic() - self._looked_for_strays_at < LOOK_FOR_STRAYS_S:
-            return set()
+            return {}
         self._looked_for_strays_at = time.monotonic()
         marked = marked_processes()
         supervised = [process.supervisor_of for process in marked if process.supervisor_of is not None]
@@ -175,11 +198,16 @@ class Care:
         # The supervisors first: one that wakes up now would start what is about to be ended.
         stray = {placement.run_dir for placement in left}
         kill_all(process.pid for process in marked if process.supervisor_of in stray)
-        in_use: set[str] = set()
+        in_use: dict[str, bool] = {}
         for placement in ended:
             log.warning("stray_processes", run_dir=placement.run_dir)
-            if not end_run(placement.run_dir):
-                in_use |= set(placement.devices)
+            if self._end_run(placement):
+                continue
+            why = self._given_up_on(placement)
+            in_use |= dict.fromkeys(placement.devices, why is not None)
+            if why is not None:
+                with self._database.session_scope() as session:
+                    quarantine.take_away(session, placement, why=why, at=now(session))
         return in_use
 
     def _reap_children(self, open_ids: set[int]) -> None:
@@ -187,10 +215,3 @@ class Care:
         for placement_id, child in list(self._started.items()):
             if child.poll() is not None and placement_id not in open_ids:
                 del self._started[placement_id]
-
-
-def _tail(path: Path, *, size_bytes: int = 1000) -> str:
-    try:
-        return path.read_bytes()[-size_bytes:].decode("utf-8", "replace").strip()
-    except FileNotFoundError:
-        return ""

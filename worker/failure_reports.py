@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
+from jobs.tables import Placement
 from trainer.error_report import ErrorReport, signal_name
 from trainer.errors import Cause, os_error_cause
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_INTERRUPTED
@@ -19,6 +20,18 @@ def interrupted(message: str) -> ErrorReport:
     return ErrorReport(cause=Cause.INTERRUPTED, message=message, time=datetime.now(UTC))
 
 
+def out_of_time(limit_s: float) -> ErrorReport:
+    """The job has trained for as long as its user allows."""
+    message = f"time_limit_s: it has trained for its {limit_s:g} s, over all attempts"
+    return ErrorReport(cause=Cause.TIME_LIMIT, message=message, time=datetime.now(UTC))
+
+
+def hung(quiet_s: float) -> ErrorReport:
+    """Neither ranks nor the launcher, which was to end them, did anything."""
+    message = f"no rank made progress for {quiet_s:.0f} s, and its launcher, which hangs too, did not end it"
+    return ErrorReport(cause=Cause.HANG, message=message, time=datetime.now(UTC))
+
+
 def not_started(error: OSError) -> ErrorReport:
     """The host could not start the trainer: no fault of the training, whatever it was short of."""
     cause = Cause.DISK_FULL if os_error_cause(error) is Cause.DISK_FULL else Cause.LOST
@@ -30,6 +43,11 @@ def spec_unreadable(error: ValidationError) -> ErrorReport:
     problems = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
     message = f"its spec cannot be read by this version: {problems}"
     return ErrorReport(cause=Cause.CONFIG, message=message, time=datetime.now(UTC))
+
+
+def unkillable(placement: Placement) -> str:
+    """Say why a placement's devices are taken away: whoever had them next would share them."""
+    return f"a process of job {placement.job_id}, attempt {placement.attempt} cannot be killed; it may need a reboot"
 
 
 def exited(returncode: int) -> ErrorReport:

@@ -1,4 +1,4 @@
-"""The supervisor's link to the database: a thread that renews the lease, ships the files and reads the intent.
+"""The supervisor's link to the database: a thread that renews the lease, ships the files and reads the orders.
 
 All talk with the database happens here, so that one that hangs never keeps the supervisor from watching its ranks,
 nor from ending them in time.
@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 from jobs.database import Database
 from jobs.errors import StaleAttemptError
 from jobs.settings import get_settings
-from jobs.states import Intent
-from jobs.store import attempts
+from jobs.store import leases
+from jobs.store.leases import Orders
 from jobs.tables import Placement
 from worker.clock import clock
 from worker.shipping import Shipper
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 Result = TypeVar("Result")
 
 POLL_S = 0.5
-"""Seconds between two looks at the files and the intent."""
+"""Seconds between two looks at the files and the orders."""
 
 
 def patiently(database: Database, work: Callable[[Session], Result], *, until: float) -> Result:
@@ -55,12 +55,12 @@ class Link(threading.Thread):
         self._placement = placement
         self._shipper = Shipper(database, placement)
         self._stopping = threading.Event()
-        self.intent = Intent.RUN
-        """What the user wants, as last read."""
+        self.orders = Orders()
+        """What is wanted of the placement, as last read."""
         self.lease_until = lease_until
         """Time on `clock` until which the devices are ours for certain."""
         self.fenced = False
-        """The attempt has ended without us: its ranks have no right to go on."""
+        """The placement has ended without us: its ranks have no right to go on."""
 
     def run(self) -> None:
         """Renew, ship and read until told to stop or fenced. An outage is ridden out: the next round does the rest."""
@@ -71,7 +71,7 @@ class Link(threading.Thread):
                     self._renew()
                     renewed_at = clock()
                 else:
-                    self._read_intent()
+                    self._read_orders()
                 self._ship()
             except StaleAttemptError as error:
                 log.warning("fenced", reason=str(error))
@@ -98,9 +98,9 @@ class Link(threading.Thread):
     def _renew(self) -> None:
         sent_at = clock()  # before the transaction: the lease counts from a moment on the database's side after this
         with self._database.session_scope() as session:
-            renewal = attempts.renew(session, self._placement)
-        self.intent, self.lease_until = renewal.intent, sent_at + renewal.lease_s
+            renewal = leases.renew(session, self._placement)
+        self.orders, self.lease_until = renewal.orders, sent_at + renewal.lease_s
 
-    def _read_intent(self) -> None:
+    def _read_orders(self) -> None:
         with self._database.session_scope(read_only=True) as session:
-            self.intent = attempts.read_intent(session, self._placement)
+            self.orders = leases.read_orders(session, self._placement)

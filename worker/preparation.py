@@ -1,26 +1,22 @@
 """Preparation: what a placement's trainer is started with, read from the database and from earlier attempts' files."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 
-import structlog
 from sqlalchemy.orm import Session
 
 from jobs.database import Database
+from jobs.settings import Settings, get_settings
 from jobs.spec import JobSpec
-from jobs.store import attempts, jobs, reports
+from jobs.store import attempts, jobs, nodes
 from jobs.store.hosts import DeviceInfo
-from jobs.tables import Checkpoint, DeviceRow, Job, Placement
+from jobs.store.nodes import MeetingPoint
+from jobs.tables import DeviceRow, Job, Placement
+from trainer.config import SCRIPT
 from trainer.run_dir import RunConfig
-from worker import trainer_view
+from worker import peers, trainer_view
 from worker.link import patiently
-
-BLOCK_BYTES = 16 * 1024 * 1024
-
-log = structlog.get_logger()
+from worker.resumption import Resumption
 
 
 @dataclass(frozen=True)
@@ -32,20 +28,46 @@ class Prepared:
     """Variables that come on top of the supervisor's own."""
     devices: list[str]
     """Which devices these are, in words, a line for each."""
+    time_limit_s: float | None
+    """For how long the job may train, over all attempts."""
+    trained_s: float
+    """For how long its earlier attempts have trained."""
+    checkpoint_root: str | None
+    """Where its checkpoints are copied to."""
 
 
-def prepare(database: Database, placement: Placement, *, until: float, is_stopped: Callable[[], bool]) -> Prepared:
+@dataclass(frozen=True)
+class _Facts:
+    """What the database knows of a placement."""
+
+    job: Job
+    devices: Sequence[DeviceRow]
+    trained_s: float
+    meeting_point: MeetingPoint
+
+
+def prepare(
+    database: Database, placement: Placement, *, until: Callable[[], float], is_stopped: Callable[[], bool]
+) -> Prepared:
     """Return what a placement's trainer is started with.
 
-    Waits for a database that is away until `until` on the link's clock. `is_stopped` is asked between blocks of large
-    files: once it says so the result is of no use, and comes at once.
+    Waits for a database that is away until `until` on the link's clock, and, on another node than node 0, for that
+    one's decision what to continue from. `is_stopped` is asked while it waits, and between blocks of large files: once
+    it says so the result is of no use, and comes at once. Raises CheckpointError and OSError where what the run begins
+    with cannot be had (`worker.resumption`), OSError also where another program has node 0's rendezvous port.
     """
 
-    def read(session: Session) -> tuple[Job, Sequence[DeviceRow], Sequence[Checkpoint]]:
+    def read(session: Session) -> _Facts:
         job = jobs.get(session, placement.job_id)
-        return job, attempts.device_rows(session, placement), reports.resumable(session, job.id)
+        return _Facts(
+            job=job,
+            devices=attempts.device_rows(session, placement),
+            trained_s=attempts.trained_s(session, job.id),
+            meeting_point=nodes.meeting_point(session, placement),
+        )
 
-    job, rows, checkpoints = patiently(database, read, until=until)
+    facts = patiently(database, read, until=until())
+    spec = JobSpec.model_validate(facts.job.spec)
     devices = [
         DeviceInfo(
             name=name,
@@ -55,54 +77,38 @@ def prepare(database: Database, placement: Placement, *, until: float, is_stoppe
             model=row.model,
             simulated=row.simulated,
         )
-        for name, row in zip(placement.devices, rows, strict=True)
+        for name, row in zip(placement.devices, facts.devices, strict=True)
     ]
+    if placement.node_rank == 0:
+        peers.refuse_taken_port(facts.meeting_point)
+    resumption = Resumption(database, placement, until=until, is_stopped=is_stopped)
+    beginning = resumption.begin(facts.job, spec.start_from)
     config = RunConfig(
-        train=JobSpec.model_validate(job.spec).train,
+        train=spec.train,
         devices=trainer_view.device_names(devices),
+        nnodes=facts.meeting_point.nnodes,
+        node_rank=placement.node_rank,
+        master_addr=facts.meeting_point.master_addr,
+        master_port=facts.meeting_point.master_port,
         simulated=any(device.simulated for device in devices),
-        resume=_first_intact(database, placement, checkpoints, until=until, is_stopped=is_stopped),
-        job_id=job.id,
+        resume=beginning.resume,
+        weights=beginning.weights,
+        hang_limit_s=_hang_limit_s(spec, get_settings()),
+        job_id=facts.job.id,
         attempt=placement.attempt,
     )
-    described = trainer_view.describe(devices, host_name=placement.host_name)
-    return Prepared(config, trainer_view.environment(devices), described)
+    return Prepared(
+        config=config,
+        environment=trainer_view.environment(devices) | peers.environment(facts.meeting_point, get_settings()),
+        devices=trainer_view.describe(devices, host_name=placement.host_name),
+        time_limit_s=spec.time_limit_s,
+        trained_s=facts.trained_s,
+        checkpoint_root=spec.checkpoint_root or get_settings().checkpoint_root,
+    )
 
 
-def _first_intact(
-    database: Database,
-    placement: Placement,
-    checkpoints: Sequence[Checkpoint],
-    *,
-    until: float,
-    is_stopped: Callable[[], bool],
-) -> Path | None:
-    """The furthest checkpoint of earlier attempts that is here and whole, by its hash."""
-    for checkpoint in checkpoints:
-        path = Path(checkpoint.path)
-        try:
-            if _digest(path, is_stopped) == checkpoint.sha256:
-                return path
-            problem = "its content does not match its hash"
-        except FileNotFoundError:
-            problem = "there is no such file here"
-            if checkpoint.host_name == placement.host_name:
-                gone = partial(reports.set_removed, placement=placement, path=checkpoint.path)
-                patiently(database, gone, until=until)
-        except OSError as error:
-            problem = f"it cannot be read here: {error.strerror}"
-        if is_stopped():
-            return None
-        message = f"checkpoint {path} of step {checkpoint.step} is passed over: {problem}"
-        log.warning("checkpoint_passed_over", message=message)
-        detail = {"level": "warning", "message": message}
-        patiently(database, partial(attempts.note, placement=placement, kind="log", detail=detail), until=until)
-    return None
-
-
-def _digest(path: Path, is_stopped: Callable[[], bool]) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while not is_stopped() and (block := file.read(BLOCK_BYTES)):
-            digest.update(block)
-    return digest.hexdigest()
+def _hang_limit_s(spec: JobSpec, settings: Settings) -> float | None:
+    """How long a rank may be without progress. A script is watched only where its user says so: it may never report."""
+    if spec.hang_limit_s is None and spec.train.recipe == SCRIPT:
+        return None
+    return spec.hang_limit_s or settings.hang_limit_s

@@ -19,6 +19,7 @@ from jobs.tables import Placement
 from trainer.errors import JournalError
 from trainer.journal import CheckpointSaved, Completed, EpochEnd, Log, Metrics, Record, Started, read_journal
 from trainer.run_dir import RunDir
+from worker import storage
 from worker.clock import clock
 
 BATCH = 500
@@ -103,15 +104,17 @@ class Shipper:
     def _ship_logs(self, *, final: bool) -> bool:
         pieces = []
         offsets = dict(self._shipped.log_offsets)
-        for rank in range(len(self._placement.devices)):
+        # Each node has as many ranks as the others. With several of them there is one on each device.
+        first = self._placement.node_rank * len(self._placement.devices)
+        for rank, local_rank in enumerate(range(len(self._placement.devices)), start=first):
             start = offsets.get(rank, 0)
-            raw = _read_piece(self._run_dir.log(rank), start, final=final)
+            raw = _read_piece(self._run_dir.log(local_rank), start, final=final)
             limit = get_settings().log_limit_bytes
             if not raw or start >= limit:
                 continue
             text = raw.decode("utf-8", "replace")
             if start + len(raw) >= limit:
-                text += f"\n[the rest of this output is only in {self._run_dir.log(rank)}]\n"
+                text += f"\n[the rest of this output is only in {self._run_dir.log(local_rank)}]\n"
             pieces.append(reports.LogPiece(rank, start, text))
             offsets[rank] = start + len(raw)
         if not pieces:
@@ -180,8 +183,9 @@ def _epoch_detail(record: EpochEnd) -> dict[str, Any]:
 
 def _checkpoint(record: CheckpointSaved, placement: Placement) -> reports.CheckpointFile:
     folder = Path(placement.run_dir)
+    path = folder / record.path
     return reports.CheckpointFile(
-        path=str(folder / record.path),
+        path=str(path),
         step=record.step,
         epoch=record.epoch,
         sha256=record.sha256,
@@ -189,7 +193,9 @@ def _checkpoint(record: CheckpointSaved, placement: Placement) -> reports.Checkp
         best=record.best,
         values=record.values,
         at=record.time,
-        removed=[str(folder / path) for path in record.removed],
+        removed=[str(folder / removed) for removed in record.removed],
+        # A program may save outside of its run directory, where nothing is known of who else can read it.
+        storage=storage.storage_of_run(folder) if path.is_relative_to(folder) else None,
     )
 
 

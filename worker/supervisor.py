@@ -24,18 +24,22 @@ from jobs.errors import StaleAttemptError
 from jobs.logs import configure_logs
 from jobs.settings import get_settings
 from jobs.states import Intent
-from jobs.store import attempts
+from jobs.store import leases
 from jobs.tables import Placement
 from trainer.error_report import ErrorReport
-from trainer.errors import Cause
+from trainer.errors import CheckpointError
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.process_identity import identity, is_alive
 from trainer.run_dir import GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
-from worker import ending, failure_reports
+from worker import ending, failure_reports, stops
+from worker.backstop import Backstop
 from worker.clock import clock
+from worker.copies import Copies
 from worker.link import Link, patiently
 from worker.preparation import Prepared, prepare
 from worker.processes import adopt_orphans, end_run
+from worker.stops import Stop
+from worker.time_limit import TimeLimit
 
 WATCH_S = 0.1
 """Seconds between two looks at the trainer."""
@@ -49,12 +53,17 @@ class StopRequest:
     """Whether whoever shuts this host down has asked this process to stop."""
 
     def __init__(self) -> None:
-        self.is_made = False
+        self.made_at = float("inf")
+        """Time on `clock` when that was; infinite while it was not."""
         signal.signal(signal.SIGTERM, self._make)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _make(self, _number: int, _frame: object) -> None:
-        self.is_made = True
+        self.made_at = min(self.made_at, clock())
+
+    @property
+    def is_made(self) -> bool:
+        return self.made_at <= clock()
 
 
 class Supervisor:
@@ -68,8 +77,11 @@ class Supervisor:
         self._run_dir = RunDir(Path(placement.run_dir))
         self._link = Link(database, placement, lease_until=lease_until)
         self._cut_off_grace_s = min(self._settings.checkpoint_grace_s, self._settings.lease_s / 4)
-        self._stopped_on_request = False
-        """The ranks were told to stop by the user, or by whoever shuts this host down: no fault, so no retry spent."""
+        self._time_limit: TimeLimit | None = None
+        self._backstop: Backstop | None = None
+        self._copies: Copies | None = None
+        self._stopped_for: Stop | None = None
+        """Why the ranks were told to stop, if they were."""
 
     def run(self) -> None:
         """Train, prove the end, and tell the database."""
@@ -80,25 +92,37 @@ class Supervisor:
             report = failure_reports.not_started(error)
         except ValidationError as error:
             report = failure_reports.spec_unreadable(error)
-        while not end_run(self._placement.run_dir, with_descendants=True):
-            log.error("devices_still_held", devices=self._placement.devices)
+        except CheckpointError as error:
+            report = ErrorReport.of(error, cause=error.cause, rank=None, traceback=None)
+        still_used = self._end_run()
+        if self._copies is not None:
+            self._copies.finish(timeout_s=self._settings.copy_grace_s, is_pointless=self._must_not_wait)
         if self._is_orphaned():
             return
         self._link.stop()
         if not self._link.fenced:
-            self._finish(report)
+            self._finish(report, still_used=still_used)
 
     def _train(self) -> ErrorReport:
         """Run the trainer to its end; return why it stopped, should its files not say."""
         prepared = prepare(
             self._database,
             self._placement,
-            until=self._link.lease_until,
+            until=lambda: self._link.lease_until,
             is_stopped=lambda: self._link.fenced or self._must_stop() is not None,
         )
-        if stop_for := self._must_stop():
-            return self._note_stop(stop_for[0])
+        if self._placement.node_rank == 0 and prepared.time_limit_s is not None:
+            limit = prepared.time_limit_s
+            self._time_limit = TimeLimit(limit, trained_s=prepared.trained_s, run_dir=self._run_dir)
+        if stop := self._must_stop():
+            return self._note_stop(stop)
+        if self._placement.node_rank == 0 and prepared.checkpoint_root is not None:
+            self._copies = Copies(self._database, self._placement, prepared.checkpoint_root)
+            self._copies.start()
         self._run_dir.create(prepared.config)
+        if (hang_limit_s := prepared.config.hang_limit_s) is not None:
+            ranks = prepared.config.local_world_size
+            self._backstop = Backstop(self._run_dir, local_world_size=ranks, limit_s=hang_limit_s)
         return self._watch(self._start_trainer(prepared))
 
     def _start_trainer(self, prepared: Prepared) -> "subprocess.Popen[bytes]":
@@ -130,49 +154,69 @@ class Supervisor:
             if self._link.fenced or self._is_orphaned():
                 trainer.kill()
                 return failure_reports.lost("its attempt was ended by others")
-            if (stop_for := self._must_stop()) is not None:
+            if (stop := self._must_stop()) is not None:
                 if reason is None:
-                    reason = self._note_stop(stop_for[0])
+                    reason = self._note_stop(stop)
                     trainer.terminate()
-                    kill_at = clock() + stop_for[1]
-                elif stop_for[0].message != reason.message:  # such as a cancel while a pause is being saved
-                    reason = self._note_stop(stop_for[0])
-                    kill_at = min(kill_at, clock() + stop_for[1])
+                    kill_at = clock() + stop.grace_s
+                elif stop.report.message != reason.message:  # such as a cancel while a pause is being saved
+                    reason = self._note_stop(stop)
+                    kill_at = min(kill_at, clock() + stop.grace_s)
+            elif self._backstop is not None and (quiet_s := self._backstop.hangs_for_s()) is not None:
+                trainer.kill()  # the ranks die with it
+                return failure_reports.hung(quiet_s)
             if clock() > kill_at:
                 trainer.kill()
             time.sleep(WATCH_S)
         return reason or failure_reports.exited(trainer.returncode)
 
-    def _must_stop(self) -> tuple[ErrorReport, float] | None:
-        """Why the ranks must stop now, and for how many seconds they may save; None while they may go on."""
+    def _must_stop(self) -> Stop | None:
+        """Why the ranks must stop now, if they must."""
         settings = self._settings
         if clock() > self._link.lease_until - settings.lease_s / 10 - self._cut_off_grace_s:
-            return failure_reports.lost("its supervisor was cut off from the database"), self._cut_off_grace_s
-        if self._link.intent is Intent.CANCEL:
-            return failure_reports.interrupted("cancelled"), settings.stop_grace_s
-        if self._link.intent is Intent.PAUSE:
-            return failure_reports.interrupted("paused"), settings.checkpoint_grace_s
+            return stops.cut_off(grace_s=self._cut_off_grace_s)
+        if (stop := stops.ordered(self._link.orders, settings)) is not None:
+            return stop
         if self._stop.is_made:
-            return failure_reports.interrupted("its host is going down"), settings.checkpoint_grace_s
+            return stops.host_going_down(settings)
+        if self._time_limit is not None and self._time_limit.is_over:
+            return Stop(failure_reports.out_of_time(self._time_limit.limit_s), settings.checkpoint_grace_s)
         return None
 
-    def _note_stop(self, reason: ErrorReport) -> ErrorReport:
-        self._stopped_on_request = reason.cause is Cause.INTERRUPTED
-        return reason
+    def _must_not_wait(self) -> bool:
+        """Whether a run that has ended must be told of at once, though not all of its checkpoints are copied."""
+        is_cut_off = clock() > self._link.lease_until - self._settings.lease_s / 10
+        is_killed_soon = clock() > self._stop.made_at + self._settings.checkpoint_grace_s
+        is_cancelled = self._link.orders.intent is Intent.CANCEL
+        return self._link.fenced or self._is_orphaned() or is_cut_off or is_killed_soon or is_cancelled
+
+    def _note_stop(self, stop: Stop) -> ErrorReport:
+        self._stopped_for = stop
+        return stop.report
+
+    def _end_run(self) -> str | None:
+        """Leave no process of the run; where one cannot be killed for too long, return what to say of its devices."""
+        until = clock() + self._settings.unkillable_s
+        while not end_run(self._placement.run_dir, with_descendants=True):
+            log.error("devices_still_held", devices=self._placement.devices)
+            if clock() > until:
+                return failure_reports.unkillable(self._placement)
+        return None
 
     def _is_orphaned(self) -> bool:
         """Whether the embedded service that this is a part of has gone."""
         owner = self._settings.owner
         return owner is not None and not is_alive(owner)
 
-    def _finish(self, report: ErrorReport) -> None:
-        """End the attempt in the database, for as long as that takes: the ranks are dead, so nothing is at stake."""
+    def _finish(self, report: ErrorReport, *, still_used: str | None) -> None:
+        """End the placement in the database, for as long as that takes: the ranks are dead, so nothing is at stake."""
         # Celery, late: this sends one message at its end, and somebody waits for its start.
         from jobs import wakeups
 
         while not self._is_orphaned():
             try:
-                ending.finish(self._database, self._placement, report, spends_retry=not self._stopped_on_request)
+                spends_retry = self._stopped_for is None or not self._stopped_for.in_order
+                ending.finish(self._database, self._placement, report, spends_retry=spends_retry, still_used=still_used)
                 wakeups.flush(timeout_s=2)
                 return
             except StaleAttemptError as error:
@@ -192,7 +236,7 @@ def main(placement_id: int) -> None:
     database = get_database()
     sent_at = clock()
     lease_s = get_settings().lease_s
-    claim = partial(attempts.claim, placement_id=placement_id, supervisor=identity(os.getpid()))
+    claim = partial(leases.claim, placement_id=placement_id, supervisor=identity(os.getpid()))
     try:
         placement = patiently(database, claim, until=sent_at + lease_s)
     except StaleAttemptError as error:

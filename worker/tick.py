@@ -11,7 +11,7 @@ from jobs.database import Database
 from jobs.errors import HostNameTakenError
 from jobs.planning import plan_once
 from jobs.settings import Settings
-from jobs.store import attempts
+from jobs.store import endings, leases
 from trainer.process_identity import is_alive
 from worker.care import Care
 from worker.clock import clock
@@ -90,9 +90,15 @@ class Tick(threading.Thread):
         if clock() - self._in_touch_since < 2 * self._settings.heartbeat_s:
             return
         with self._database.session_scope(read_only=True) as session:
-            expired = attempts.expired(session)
+            expired = leases.expired(session)
         # Of this host's own, what their files say is shipped first.
-        for job_id, attempt in expired - self._care.end_expired(expired):
+        own = self._care.end_expired({placement.id for placement in expired})
+        for placement in expired:
+            if placement.id in own:
+                continue
             with self._database.session_scope() as session:
-                if attempts.expire(session, job_id=job_id, attempt=attempt):
-                    log.warning("lease_expired", job_id=job_id, attempt=attempt)
+                is_lost = endings.expire(session, placement)
+            if is_lost:
+                whose = {"job_id": placement.job_id, "attempt": placement.attempt, "host": placement.host_name}
+                log.warning("lease_expired", **whose)
+                wakeups.wake_planner(placement.job_id)

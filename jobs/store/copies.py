@@ -42,6 +42,11 @@ def missing(session: Session, job_id: int, *, storage: str | None) -> Sequence[C
     return session.scalars(query.order_by(Checkpoint.step.desc(), Checkpoint.id.desc())).all()
 
 
+def paths(session: Session, job_id: int) -> set[str]:
+    """Return where a job's checkpoints are, or were, on the hosts that saved them."""
+    return set(session.scalars(select(Checkpoint.path).where(Checkpoint.job_id == job_id)))
+
+
 def left_over(session: Session, job_id: int, *, copy_storage: str) -> Sequence[Checkpoint]:
     """Return a job's checkpoints that its trainer has let go of, and whose copies still lie in this storage."""
     removed = (Checkpoint.job_id == job_id, Checkpoint.removed_at.is_not(None))

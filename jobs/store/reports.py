@@ -44,6 +44,8 @@ class CheckpointFile:
     values: dict[str, float | None]
     at: datetime
     removed: Sequence[str] = ()
+    storage: str | None = None
+    """Id of the storage that it lies in; None for a file that only its own host is known to have."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class LogPiece:
 
 def add_metrics(session: Session, placement: Placement, points: Sequence[MetricPoint]) -> None:
     """Store metric values."""
-    fence(session, job_id=placement.job_id, attempt=placement.attempt)
+    fence(session, placement)
     rows = [
         {
             "job_id": placement.job_id,
@@ -77,7 +79,7 @@ def add_metrics(session: Session, placement: Placement, points: Sequence[MetricP
 
 def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile) -> None:
     """Store a checkpoint, and mark those it replaces as removed."""
-    fence(session, job_id=placement.job_id, attempt=placement.attempt)
+    fence(session, placement)
     row = {
         "job_id": placement.job_id,
         "attempt": placement.attempt,
@@ -90,6 +92,7 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
         "best": file.best,
         "values": file.values,
         "created_at": file.at,
+        "storage": file.storage,
     }
     if session.execute(_insert_if_new(session, Checkpoint).returning(Checkpoint.id), row).first() is None:
         written_over = (
@@ -97,7 +100,8 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
             *(Checkpoint.path == file.path, Checkpoint.created_at < file.at),
         )
         # A program may save to one path again and again: what its first file was is no use to anybody.
-        if not changed(session, update(Checkpoint).where(*written_over).values(**row, removed_at=None)):
+        anew = {"removed_at": None, "copy_url": None, "copy_storage": None}
+        if not changed(session, update(Checkpoint).where(*written_over).values(**row, **anew)):
             return  # told before: since then another may have become the best
     if file.best:
         mine = (Checkpoint.job_id == placement.job_id, Checkpoint.best)
@@ -110,14 +114,14 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
 
 def set_removed(session: Session, placement: Placement, path: str) -> None:
     """Mark a checkpoint of the job as removed: its own host has no such file any more."""
-    fence(session, job_id=placement.job_id, attempt=placement.attempt)
+    fence(session, placement)
     gone = (Checkpoint.job_id == placement.job_id, Checkpoint.path == path, Checkpoint.removed_at.is_(None))
     changed(session, update(Checkpoint).where(*gone).values(removed_at=now(session)))
 
 
 def add_logs(session: Session, placement: Placement, pieces: Sequence[LogPiece]) -> None:
     """Store pieces of the ranks' output."""
-    fence(session, job_id=placement.job_id, attempt=placement.attempt)
+    fence(session, placement)
     at = now(session)
     rows = [
         {

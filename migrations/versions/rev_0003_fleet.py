@@ -74,6 +74,7 @@ def _placements_and_leases() -> None:
         table.add_column(sa.Column("master_port", sa.Integer(), nullable=True))
         table.add_column(sa.Column("completed", sa.Boolean(), nullable=True))
         table.add_column(sa.Column("failure", sa.JSON(none_as_null=True), nullable=True))
+        table.add_column(sa.Column("spends_retry", sa.Boolean(), nullable=True))
     op.create_index(
         "uq_placements_live_port",
         "placements",

@@ -6,10 +6,11 @@ from typing import Any
 from jobs.database import Database, lock_planning, now
 from jobs.planner.view import Node, Start
 from jobs.states import Outcome
-from jobs.store import attempts, hosts, reports, scenes
+from jobs.store import attempts, hosts, leases, reports, scenes
 from jobs.store.hosts import DeviceInfo
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
 from jobs.tables import Placement
+from tests.integration.endings import end_as
 
 
 @dataclass
@@ -42,8 +43,7 @@ class RunningJob:
 
     def end(self, outcome: Outcome, *, failure: dict[str, Any] | None = None) -> None:
         """End the attempt, as its supervisor does."""
-        with self.database.session_scope() as session:
-            attempts.end(session, job_id=self.job_id, attempt=self.placement.attempt, outcome=outcome, failure=failure)
+        end_as(self.database, self.placement, outcome, failure=failure)
 
 
 def start_job(database: Database, job_id: int) -> RunningJob:
@@ -58,7 +58,7 @@ def start_job(database: Database, job_id: int) -> RunningJob:
         placements = attempts.start(session, Start(job_id, (Node(host_name, host.devices),)))
     assert placements, f"job {job_id} is not queued"
     with database.session_scope() as session:
-        placement = attempts.claim(session, placements[0].id, "1:1")
+        placement = leases.claim(session, placements[0].id, "1:1")
     with database.session_scope() as session:
         attempts.set_running(session, placement, resumed_step=None)
     return RunningJob(database, placement)

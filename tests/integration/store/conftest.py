@@ -9,11 +9,13 @@ from sqlalchemy import select, update
 
 from jobs.database import Database
 from jobs.planning import plan_once
+from jobs.settings import get_settings
 from jobs.spec import JobSpec
 from jobs.states import Outcome, State
-from jobs.store import attempts, hosts, jobs
+from jobs.store import attempts, endings, hosts, jobs, leases
 from jobs.store.hosts import DeviceInfo
 from jobs.tables import Attempt, Base, Host, Job, JobEvent, Lease, Placement
+from tests.integration.endings import end_as
 
 WORKER = "1:1@boot"
 """Identity of the worker that registers the hosts."""
@@ -51,7 +53,7 @@ class Service:
 
     def claim(self, placement: Placement, supervisor: str = "1:1") -> Placement:
         with self.database.session_scope() as session:
-            return attempts.claim(session, placement.id, supervisor)
+            return leases.claim(session, placement.id, supervisor)
 
     def run(self, device: Any = "0", **fields: Any) -> Placement:
         """Bring a new job to `running`; return its placement."""
@@ -61,29 +63,29 @@ class Service:
         return placement
 
     def end(self, placement: Placement, outcome: Outcome, *, failure: dict[str, Any] | None = None) -> State:
-        with self.database.session_scope() as session:
-            return attempts.end(
-                session, job_id=placement.job_id, attempt=placement.attempt, outcome=outcome, failure=failure
-            )
+        """End the last placement of an attempt that is open; return the job's new state."""
+        conclusion = end_as(self.database, placement, outcome, failure=failure)
+        assert conclusion is not None, "other placements of the attempt are open"
+        return conclusion.state
 
-    def expire(self) -> list[tuple[int, int]]:
-        """Expire what has run out, each in a transaction of its own, as a tick does; return what was lost."""
+    def expire(self) -> list[int]:
+        """Expire what has run out, each in a transaction of its own, as a tick does; return the placements lost."""
         with self.database.session_scope(read_only=True) as session:
-            expired = attempts.expired(session)
-        return [each for each in expired if self.expire_one(*each)]
+            expired = leases.expired(session)
+        return [placement.id for placement in expired if self.expire_one(placement)]
 
-    def expire_one(self, job_id: int, attempt: int) -> bool:
+    def expire_one(self, placement: Placement) -> bool:
         with self.database.session_scope() as session:
-            return attempts.expire(session, job_id=job_id, attempt=attempt)
+            return endings.expire(session, placement)
 
     def run_out(self, placement: Placement) -> None:
-        """Let so much time pass for an attempt's leases that they have run out."""
+        """Let so much time pass for a placement's leases that they have run out."""
         with self.database.session_scope() as session:
-            mine = (Lease.job_id == placement.job_id, Lease.attempt == placement.attempt)
-            lease = session.scalars(select(Lease).where(*mine)).first()
+            mine = Lease.placement_id == placement.id
+            lease = session.scalars(select(Lease).where(mine)).first()
             assert lease is not None
             past = lease.expires_at - timedelta(hours=1)
-            session.execute(update(Lease).where(*mine).values(expires_at=past, acquired_at=past))
+            session.execute(update(Lease).where(mine).values(expires_at=past, acquired_at=past))
 
     def fall_silent(self, host_name: str) -> None:
         """Let an hour pass since the host's worker was last heard of."""
@@ -128,6 +130,15 @@ class Service:
                 table.name: sorted((tuple(row) for row in session.execute(select(table))), key=repr)
                 for table in Base.metadata.sorted_tables
             }
+
+
+@pytest.fixture(autouse=True)
+def no_rest_between_attempts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A job whose attempt was lost starts again with the next plan."""
+    monkeypatch.setenv("RANKZERO_RETRY_BACKOFF_S", "0")
+    get_settings.cache_clear()
+    yield
+    get_settings.cache_clear()
 
 
 @pytest.fixture

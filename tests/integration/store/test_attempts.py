@@ -9,12 +9,14 @@ from sqlalchemy.orm import Session
 from jobs.errors import StaleAttemptError
 from jobs.settings import get_settings
 from jobs.states import Intent, Outcome, State
-from jobs.store import attempts, jobs
+from jobs.store import attempts, endings, jobs, leases
+from jobs.store.leases import Orders, Renewal
 from jobs.tables import Placement
 from tests.integration.store.conftest import Service
 from tests.integration.store.turns import in_threads, wait_for_blocked
 
 FAILURE = {"cause": "killed_by_signal", "message": "rank 1 was ended by SIGKILL", "rank": 1}
+FAULT = {"cause": "exception", "message": "ValueError: no such thing", "rank": 1}
 
 
 def want(service: Service, job_id: int, intent: Intent) -> None:
@@ -23,12 +25,12 @@ def want(service: Service, job_id: int, intent: Intent) -> None:
 
 
 def end(session: Session, placement: Placement) -> None:
-    attempts.end(session, job_id=placement.job_id, attempt=placement.attempt, outcome=Outcome.LOST)
+    endings.end_placement(session, placement, completed=False, failure=FAILURE)
 
 
-def renew(service: Service, placement: Placement) -> attempts.Renewal:
+def renew(service: Service, placement: Placement) -> Renewal:
     with service.database.session_scope() as session:
-        return attempts.renew(session, placement)
+        return leases.renew(session, placement)
 
 
 def test_a_claim_names_the_supervisor_and_starts_the_heartbeat(service: Service) -> None:
@@ -43,7 +45,7 @@ def test_a_placement_is_claimed_only_once(service: Service) -> None:
     placement = service.launch()
     service.claim(placement, "1:1")
 
-    with pytest.raises(StaleAttemptError, match="is taken or has ended"):
+    with pytest.raises(StaleAttemptError, match="is taken"):
         service.claim(placement, "2:2")
 
     with service.database.session_scope(read_only=True) as session:
@@ -71,7 +73,7 @@ def test_of_supervisors_that_claim_at_the_same_time_one_wins(service: Service) -
     assert (len(won), len(refused)) == (1, 5)
 
 
-def test_a_renewal_extends_every_lease_of_the_attempt_and_tells_the_intent(service: Service) -> None:
+def test_a_renewal_extends_every_lease_of_the_placement_and_tells_the_intent(service: Service) -> None:
     placement = service.run("0,1")
     before = [lease.expires_at for lease in service.leases(placement)]
     want(service, placement.job_id, Intent.PAUSE)
@@ -79,7 +81,7 @@ def test_a_renewal_extends_every_lease_of_the_attempt_and_tells_the_intent(servi
     renewal = renew(service, placement)
 
     after = [lease.expires_at for lease in service.leases(placement)]
-    assert renewal == attempts.Renewal(Intent.PAUSE, get_settings().lease_s)
+    assert renewal == Renewal(Orders(Intent.PAUSE), get_settings().lease_s)
     assert all(new > old for new, old in zip(after, before, strict=True))
     assert len(set(after)) == 1
 
@@ -171,7 +173,7 @@ def test_a_job_with_no_retries_fails_with_its_first_lost_attempt(service: Servic
 def test_a_failed_attempt_is_not_tried_again_whatever_the_budget(service: Service) -> None:
     placement = service.run("0", max_retries=5)
 
-    assert service.end(placement, Outcome.FAILED, failure=FAILURE) == "failed"
+    assert service.end(placement, Outcome.FAILED, failure=FAULT) == "failed"
 
     assert service.job(placement.job_id).retries == 0
     assert service.plan() == []
@@ -205,9 +207,9 @@ def test_an_attempt_stopped_in_order_spends_no_retry(service: Service) -> None:
     placement = service.run(max_retries=0)
 
     with service.database.session_scope() as session:
-        state = attempts.end(session, job_id=placement.job_id, attempt=1, outcome=Outcome.LOST, spends_retry=False)
+        endings.end_placement(session, placement, completed=False, failure=FAILURE, spends_retry=False)
 
-    assert state == "queued"
+    assert service.state(placement.job_id) == "queued"
     assert service.job(placement.job_id).retries == 0
 
 
@@ -299,7 +301,7 @@ def test_a_claim_and_the_end_of_the_same_attempt_do_not_lock_each_other_out(post
             errors.append(error)
 
     with database.session_scope() as session:
-        attempts.fence(session, job_id=placement.job_id, attempt=1)  # has the attempt's row, as the end has first
+        attempts.fence(session, placement)  # has the attempt's row, as the end has first
         claiming = threading.Thread(target=claim)
         claiming.start()
         wait_for_blocked(database)
@@ -312,19 +314,19 @@ def test_a_claim_and_the_end_of_the_same_attempt_do_not_lock_each_other_out(post
 def test_what_an_attempt_failed_of_stays_with_it_and_is_told_by_an_event(service: Service) -> None:
     placement = service.run()
 
-    service.end(placement, Outcome.FAILED, failure=FAILURE)
+    service.end(placement, Outcome.FAILED, failure=FAULT)
 
     (attempt,) = service.attempts(placement.job_id)
     event = service.events(placement.job_id)[-1]
-    assert attempt.failure == FAILURE
-    assert event.detail == {"outcome": "failed"} | FAILURE
+    assert attempt.failure == FAULT
+    assert event.detail == {"outcome": "failed"} | FAULT
 
 
 @pytest.mark.parametrize("message", ["a\x00b", "lone \ud800 surrogate", "🚀 100% 'quoted' \"twice\""])
 def test_a_failure_may_hold_any_text(service: Service, message: str) -> None:
     placement = service.run()
 
-    service.end(placement, Outcome.FAILED, failure=FAILURE | {"message": message})
+    service.end(placement, Outcome.FAILED, failure=FAULT | {"message": message})
 
     stored: Any = service.job(placement.job_id).failure
     stored["message"].encode()  # what cannot be encoded cannot be answered either

@@ -3,7 +3,7 @@
 import threading
 
 from jobs.states import Outcome
-from jobs.store import attempts
+from jobs.store import attempts, leases
 from tests.integration.store.conftest import Service
 from tests.integration.store.test_attempts import renew
 from tests.integration.store.turns import in_threads
@@ -13,7 +13,7 @@ def test_an_attempt_whose_leases_have_run_out_is_lost(service: Service) -> None:
     placement = service.run("0,1")
     service.run_out(placement)
 
-    assert service.expire() == [(placement.job_id, 1)]
+    assert service.expire() == [placement.id]
 
     job = service.job(placement.job_id)
     assert (job.state, job.retries) == ("queued", 1)
@@ -26,14 +26,14 @@ def test_an_attempt_that_nobody_ever_claimed_is_lost_when_its_leases_run_out(ser
     placement = service.launch()
     service.run_out(placement)
 
-    assert service.expire() == [(placement.job_id, 1)]
+    assert service.expire() == [placement.id]
 
 
 def test_only_what_has_run_out_is_lost(service: Service) -> None:
     mine, other = service.run("0"), service.run("1")
     service.run_out(mine)
 
-    assert service.expire() == [(mine.job_id, 1)]
+    assert service.expire() == [mine.id]
     assert service.state(other.job_id) == "running"
     assert service.expire() == []
 
@@ -53,7 +53,7 @@ def test_an_attempt_that_renews_while_somebody_looks_is_not_lost(postgres_servic
     service.run_out(placement)
 
     with database.session_scope() as session:
-        attempts.renew(session, placement)
+        leases.renew(session, placement)
         assert service.expire() == []
     assert service.expire() == []
 
@@ -65,7 +65,7 @@ def test_of_those_who_expire_at_the_same_time_each_attempt_is_lost_once(service:
     for placement in placements:
         service.run_out(placement)
     together = threading.Barrier(4)
-    lost: list[tuple[int, int]] = []
+    lost: list[int] = []
     errors: list[BaseException] = []
 
     def work() -> None:
@@ -78,7 +78,7 @@ def test_of_those_who_expire_at_the_same_time_each_attempt_is_lost_once(service:
     in_threads(4, work)
 
     assert errors == []
-    assert sorted(lost) == [(placement.job_id, 1) for placement in placements]
+    assert sorted(lost) == [placement.id for placement in placements]
 
 
 def test_only_run_directories_that_ended_long_enough_ago_are_told(service: Service) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from jobs.errors import OffsetsMovedError, StaleAttemptError
 from jobs.states import Intent, Outcome
-from jobs.store import attempts, reports
+from jobs.store import attempts, endings, leases, nodes, reports
 from jobs.store.attempts import Shipped
 from jobs.tables import LogChunk, Placement
 from tests.integration.store.conftest import Service
@@ -26,16 +26,15 @@ CHECKPOINT = reports.CheckpointFile("/runs/a.pt", 1, 1, "0" * 64, 10, True, {}, 
 NOTHING = Shipped(0, {})
 
 WRITES: dict[str, Callable[[Session, Placement], object]] = {
-    "claim": lambda session, placement: attempts.claim(session, placement.id, "9:9"),
-    "renew": attempts.renew,
+    "claim": lambda session, placement: leases.claim(session, placement.id, "9:9"),
+    "renew": leases.renew,
     "advance": lambda session, placement: attempts.advance(session, placement, shipped=NOTHING, to=Shipped(10, {0: 5})),
     "set_running": lambda session, placement: attempts.set_running(session, placement, resumed_step=7),
     "set_progress": lambda session, placement: attempts.set_progress(session, placement, {"step": 9}),
     "note": lambda session, placement: attempts.note(session, placement, "log", {"message": "late"}),
     "set_removed": lambda session, placement: reports.set_removed(session, placement, "/runs/a.pt"),
-    "end": lambda session, placement: attempts.end(
-        session, job_id=placement.job_id, attempt=placement.attempt, outcome=Outcome.SUCCEEDED
-    ),
+    "end_placement": lambda session, placement: endings.end_placement(session, placement, completed=True),
+    "decide_resume": lambda session, placement: nodes.decide_resume(session, placement, None),
     "add_metrics": lambda session, placement: reports.add_metrics(
         session, placement, [reports.MetricPoint("loss", 1, 1, AT, 0.5)]
     ),
@@ -64,22 +63,25 @@ def test_a_stale_attempt_changes_nothing(
 def test_every_function_that_writes_for_a_placement_is_tried_above() -> None:
     writers = {
         name
-        for module in (attempts, reports)
+        for module in (attempts, endings, leases, nodes, reports)
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and "placement" in inspect.signature(function).parameters
+        if not name.startswith("_")
     }
 
-    assert writers - WRITES.keys() == {"read_intent", "device_rows", "shipped_of"}, "these only read"
+    reading = {"read_orders", "have_run_out", "device_rows", "shipped_of", "meeting_point", "resume_decision"}
+    reading |= {"readable_by_all", "fence", "ended_error"}
+    assert writers - WRITES.keys() == reading | {"expire"}, "these only read; the last looks for itself"
 
 
 def test_a_stale_attempt_is_not_told_what_its_user_wants(service: Service) -> None:
     placement = service.run()
     with service.database.session_scope(read_only=True) as session:
-        assert attempts.read_intent(session, placement) is Intent.RUN
+        assert leases.read_orders(session, placement).intent is Intent.RUN
     service.end(placement, Outcome.LOST)
 
     with pytest.raises(StaleAttemptError), service.database.session_scope(read_only=True) as session:
-        attempts.read_intent(session, placement)
+        leases.read_orders(session, placement)
 
 
 def test_a_journal_and_logs_shipped_for_an_ended_attempt_change_nothing(service: Service, tmp_path: Path) -> None:
@@ -119,7 +121,7 @@ def test_rows_written_before_a_refused_step_are_not_kept(service: Service) -> No
 def test_an_attempt_that_has_not_ended_may_write(service: Service) -> None:
     placement = service.run()
 
-    for name in WRITES.keys() - {"claim", "end"}:
+    for name in WRITES.keys() - {"claim", "end_placement"}:
         with service.database.session_scope() as session:
             WRITES[name](session, placement)
 
@@ -129,7 +131,7 @@ def test_an_attempt_ends_later_than_all_that_was_written_while_its_end_waited(po
     placement = service.run()
 
     with database.session_scope() as session:
-        attempts.fence(session, job_id=placement.job_id, attempt=1)
+        attempts.fence(session, placement)
         ending = threading.Thread(target=service.end, args=(placement, Outcome.LOST))
         ending.start()
         wait_for_blocked(database)

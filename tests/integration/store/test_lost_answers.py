@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from jobs.errors import OffsetsMovedError, StaleAttemptError
 from jobs.states import Outcome
-from jobs.store import attempts, reports
+from jobs.store import attempts, leases, reports
 from jobs.store.attempts import Shipped
 from jobs.tables import LogChunk, Metric, Placement
 from tests.integration.store.conftest import Service
@@ -125,7 +125,7 @@ def test_a_shipper_that_knows_less_than_the_database_continues_where_that_is(
 
 def test_a_claim_whose_answer_was_lost_is_made_again_and_holds(service: Service) -> None:
     placement = service.launch()
-    claim = partial(attempts.claim, placement_id=placement.id, supervisor="7:7")
+    claim = partial(leases.claim, placement_id=placement.id, supervisor="7:7")
 
     with answers_lost() as lost:
         claimed = patiently(service.database, claim, until=clock() + 30)

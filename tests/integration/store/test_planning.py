@@ -11,7 +11,7 @@ from jobs.database import now
 from jobs.planning import plan_once
 from jobs.settings import get_settings
 from jobs.states import Intent, Outcome
-from jobs.store import attempts, hosts, jobs
+from jobs.store import attempts, hosts, jobs, leases
 from jobs.tables import DeviceRow, Lease, Placement
 from tests.integration.store.conftest import WORKER, Service
 from tests.integration.store.turns import in_threads, wait_for_blocked

@@ -1,0 +1,51 @@
+"""The backstop: ends a run whose launcher, which is there to end ranks that hang, hangs itself or was stopped."""
+
+from trainer.run_dir import RunDir
+from worker.clock import clock
+
+SPARE_S = 60
+"""Seconds, beside twice the limit, that the launcher gets to name the rank and end the run itself."""
+SLOW_PHASES = ("starting", "compiling")
+SLOW_FACTOR = 10
+"""How many times the limit the launcher gives a rank in those phases (trainer.hang_watch)."""
+LOOK_S = 1
+
+
+class Backstop:
+    """Watches the progress files of a placement's ranks, like its launcher, but for much longer."""
+
+    def __init__(self, run_dir: RunDir, *, local_world_size: int, limit_s: float) -> None:
+        """`limit_s` is the hang limit that the launcher goes by."""
+        self._run_dir = run_dir
+        self._local_world_size = local_world_size
+        self._limit_s = limit_s
+        self._seen: list[tuple[int, int] | None] = []
+        self._changed_at = self._looked_at = clock()
+
+    def hangs_for_s(self) -> float | None:
+        """Return for how many seconds no rank has made progress where that is too long, or else None."""
+        if clock() - self._looked_at < LOOK_S:
+            return None
+        self._looked_at = clock()
+        seen = [self._stamp(local_rank) for local_rank in range(self._local_world_size)]
+        if seen != self._seen:
+            self._seen, self._changed_at = seen, clock()
+        quiet_s = clock() - self._changed_at
+        if quiet_s <= self._patience_s(1) or quiet_s <= self._patience_s(SLOW_FACTOR if self._is_slow() else 1):
+            return None
+        return quiet_s
+
+    def _patience_s(self, factor: int) -> float:
+        return 2 * factor * self._limit_s + SPARE_S
+
+    def _is_slow(self) -> bool:
+        """Whether some rank starts or compiles, or has not said anything yet."""
+        each = [self._run_dir.read_progress(local_rank) for local_rank in range(self._local_world_size)]
+        return any(reached is None or reached.phase in SLOW_PHASES for reached in each)
+
+    def _stamp(self, local_rank: int) -> tuple[int, int] | None:
+        try:
+            found = self._run_dir.progress(local_rank).stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size

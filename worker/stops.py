@@ -1,0 +1,50 @@
+"""Why a run must stop by order of somebody else: its user, the service, or whoever shuts its host down."""
+
+from dataclasses import dataclass
+
+from jobs.settings import Settings
+from jobs.states import Intent, StopOrder
+from jobs.store.leases import Orders
+from trainer.error_report import ErrorReport
+from worker import failure_reports
+
+
+@dataclass(frozen=True)
+class Stop:
+    """That the ranks must stop now."""
+
+    report: ErrorReport
+    """Why, should their own files not say better."""
+    grace_s: float
+    """Seconds that they may take, to save what they have."""
+    in_order: bool = False
+    """Nothing was at fault: it spends no retry."""
+
+
+def ordered(orders: Orders, settings: Settings) -> Stop | None:
+    """Return the stop that a placement's orders ask for, if any. What the user wants comes first."""
+    match orders.intent:
+        case Intent.CANCEL:
+            return Stop(failure_reports.interrupted("cancelled"), settings.stop_grace_s, in_order=True)
+        case Intent.PAUSE:
+            return Stop(failure_reports.interrupted("paused"), settings.checkpoint_grace_s, in_order=True)
+        case Intent.RUN:
+            pass
+    if orders.stop is None:
+        return None
+    report = failure_reports.interrupted(orders.stop_message or str(orders.stop))
+    if orders.stop is StopOrder.PEER_ENDED:
+        # There is nothing to save: all ranks would have to take part. Whether a retry is spent is the peer's to say.
+        return Stop(report, settings.stop_grace_s)
+    return Stop(report, settings.checkpoint_grace_s, in_order=True)
+
+
+def host_going_down(settings: Settings) -> Stop:
+    """Whoever shuts this host down has asked its supervisors to stop."""
+    report = failure_reports.interrupted("its host is going down")
+    return Stop(report, settings.checkpoint_grace_s, in_order=True)
+
+
+def cut_off(*, grace_s: float) -> Stop:
+    """The lease will be over before the database may answer again."""
+    return Stop(failure_reports.lost("its supervisor was cut off from the database"), grace_s)
