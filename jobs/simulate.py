@@ -11,7 +11,9 @@ from math import inf
 from pathlib import Path
 from types import FrameType
 
-from jobs.database import Database
+from sqlalchemy.exc import SQLAlchemyError
+
+from jobs.database import Database, now
 from jobs.errors import InvalidSettingsError
 from jobs.planner.view import Host, Policy, Quota
 from jobs.settings import Settings, get_settings
@@ -21,6 +23,7 @@ from jobs.simulation.report import report
 from jobs.simulation.run import Rules, Simulation
 from jobs.simulation.stream import InvalidStreamError, StreamJob
 from jobs.simulation.synthetic import Size, make_stream
+from jobs.store import history, quotas, scenes
 
 JOBS, DEVICES, LOAD, SEED = 100_000, 10_000, 0.9, 0
 TOLD_EVERY_S = 2.0
@@ -112,12 +115,6 @@ def _scenario(options: argparse.Namespace, settings: Settings) -> Scenario:
 
 def _past(url: str) -> Scenario:
     """The jobs that a service has had, its hosts, all of them open, and its quotas. Raises InvalidStreamError."""
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from jobs.database import now
-    from jobs.store import history, scenes
-    from jobs.store import quotas as store
-
     database = Database(url)
     shown = database.url.render_as_string()
     if database.is_sqlite and not Path(database.url.database or "").is_file():
@@ -126,20 +123,20 @@ def _past(url: str) -> Scenario:
         with database.session_scope(read_only=True) as session:
             jobs = history.read(session)
             hosts = [replace(host, closed=None) for host in scenes.view_hosts(session, now(session))]
-            quotas = store.read(session)
+            limits = quotas.read(session)
     except SQLAlchemyError as error:
         raise InvalidStreamError(f"{shown}: {str(error).splitlines()[0]}") from error
     finally:
         database.dispose()
     if not jobs or not hosts:
         raise InvalidStreamError(f"{shown}: has no {'host' if jobs else 'job that ran and has ended'}")
-    return Scenario(jobs, hosts, quotas)
+    return Scenario(jobs, hosts, limits)
 
 
-def _rules(options: argparse.Namespace, settings: Settings, quotas: tuple[Quota, ...]) -> Rules:
+def _rules(options: argparse.Namespace, settings: Settings, limits: tuple[Quota, ...]) -> Rules:
     return Rules(
         policy=Policy(ageing_s=settings.ageing_s, fair_share_s=settings.fair_share_s),
-        quotas=quotas,
+        quotas=limits,
         tick_s=options.tick_s,
         fair_share_half_life_s=settings.fair_share_half_life_s,
     )
