@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from api import errors
-from api.routes import health, hosts, jobs, verbs
+from api.routes import health, hosts, jobs, plan, quotas, telemetry, verbs
 from jobs.database import get_database
 from jobs.logs import configure_logs
 
@@ -51,9 +51,12 @@ def create_app() -> FastAPI:
         responses=errors.DOCUMENTED,
     )
     errors.install(app)
+    app.include_router(plan.router)  # before the routes that would take its path for a job's id
     app.include_router(jobs.router)
     app.include_router(verbs.router)
     app.include_router(hosts.router)
+    app.include_router(quotas.router)
+    app.include_router(telemetry.router)
     app.include_router(health.router)
     return app
 

@@ -1,9 +1,9 @@
 """What the API answers with, besides problems."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, computed_field
 
 from jobs.spec import requested_ranks
 from jobs.states import Intent, Outcome, State
@@ -51,6 +51,15 @@ class Failure(BaseModel):
     """The last lines that it printed, or its launcher where no rank was at fault."""
 
 
+class Obstacle(_Answer):
+    """A device that a job waits for."""
+
+    host: str
+    device: str
+    job_id: int
+    """The job that holds it, or comes before for it."""
+
+
 class Job(_Answer):
     """A job: what was asked for, and where it is."""
 
@@ -77,6 +86,12 @@ class Job(_Answer):
     """The checkpoint that it starts from."""
     reason: str | None
     """What a queued job waits for."""
+    position: int | None = None
+    """Place of a queued job in the line, from 1, when it was last planned; null until it has been."""
+    predicted_start: datetime | None
+    """When a queued job will start, by what was known then; null where nothing can be foretold."""
+    waits_for: Annotated[list[Obstacle], BeforeValidator(lambda stored: stored or [])]
+    """The first few devices in a queued job's way."""
     failure: Failure | None
     """Why the attempt that failed last did."""
     progress: Progress | None
@@ -218,6 +233,27 @@ class LogChunk(_Answer):
     at: datetime
 
 
+class DeviceSample(_Answer):
+    """What a GPU did during one stretch of time; null for what it cannot tell."""
+
+    host: str = Field(validation_alias=AliasPath("device", "host_name"))
+    device: str = Field(validation_alias=AliasPath("device", "name"))
+    """What its worker calls it now."""
+    uuid: str | None = Field(validation_alias=AliasPath("device", "uuid"))
+    at: datetime
+    """Begin of the stretch, on the clock that the metrics of jobs are on; all stretches are of one length."""
+    samples: int
+    """Readings in it."""
+    utilisation: float | None
+    """Mean, in percent of the time."""
+    memory_bytes: int | None
+    """Most that was in use."""
+    temperature_c: float | None
+    """Highest."""
+    power_w: float | None
+    """Mean."""
+
+
 class Events(BaseModel):
     """A part of a job's events, oldest first."""
 
@@ -236,37 +272,6 @@ class Logs(BaseModel):
     items: list[LogChunk]
     after: int
     """Pass it as `after` to get what follows, now or later."""
-
-
-class Holder(BaseModel):
-    """Who holds a device."""
-
-    job_id: int
-    attempt: int
-
-
-class Device(PlacedDevice):
-    """A device of a host, and who holds it."""
-
-    memory_bytes: int | None
-    held_by: Holder | None
-
-
-class Host(_Answer):
-    """A machine with a worker."""
-
-    name: str
-    alive: bool
-    """Its worker has reported lately."""
-    registered_at: datetime
-    heartbeat_at: datetime
-    devices: list[Device]
-
-
-class Hosts(BaseModel):
-    """All hosts, by name."""
-
-    items: list[Host]
 
 
 class Alive(BaseModel):

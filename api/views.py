@@ -1,11 +1,19 @@
-"""Answers that join several rows: attempts with their placements, hosts with their devices."""
+"""Jobs and attempts as the API shows them: with their position in the line, with what each was given."""
+
+from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from api.models import Attempt, Attempts, Device, Holder, Host, Hosts, PlacedDevice, Placement
+from api.models import Attempt, Attempts, Job, PlacedDevice, Placement
 from jobs import tables
-from jobs.database import now
-from jobs.store import attempts, hosts, jobs
+from jobs.states import State
+from jobs.store import attempts, jobs, lines
+
+
+def with_positions(session: Session, shown: Sequence[Job]) -> list[Job]:
+    """Return jobs with the position of each that waits in the line."""
+    positions = lines.positions(session, [job.id for job in shown if job.state is State.QUEUED])
+    return [job.model_copy(update={"position": positions.get(job.id)}) for job in shown]
 
 
 def view_attempts(session: Session, job_id: int) -> Attempts:
@@ -30,37 +38,6 @@ def view_attempts(session: Session, job_id: int) -> Attempts:
                 }
             )
             for row in attempts.select_attempts(session, job_id)
-        ]
-    )
-
-
-def view_hosts(session: Session) -> Hosts:
-    """Return every host with its devices and who holds each."""
-    at = now(session)
-    by_host: dict[str, list[Device]] = {}
-    for row, job_id, attempt in hosts.devices(session):
-        held_by = None if job_id is None or attempt is None else Holder(job_id=job_id, attempt=attempt)
-        device = Device(
-            name=row.name,
-            driver_index=row.driver_index,
-            uuid=row.uuid,
-            kind=row.kind,
-            model=row.model,
-            simulated=row.simulated,
-            memory_bytes=row.memory_bytes,
-            held_by=held_by,
-        )
-        by_host.setdefault(row.host_name, []).append(device)
-    return Hosts(
-        items=[
-            Host(
-                name=host.name,
-                alive=hosts.is_alive(host, at),
-                registered_at=host.registered_at,
-                heartbeat_at=host.heartbeat_at,
-                devices=by_host.get(host.name, []),
-            )
-            for host in hosts.all_hosts(session)
         ]
     )
 

@@ -59,8 +59,11 @@ def get_celery() -> Celery:
     return make_celery(get_settings().broker_url)
 
 
-def wake_planner(job_id: int) -> None:
-    """Ask any worker to plan, since this job may start or has freed devices. Returns at once."""
+def wake_planner(job_id: int = 0) -> None:
+    """Ask any worker to plan, since this job may start or has freed devices; 0 where it is not about one job.
+
+    Returns at once.
+    """
     _get_sender().send(_WakeUp(PLAN, job_id, PLAN_QUEUE))
 
 

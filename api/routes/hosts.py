@@ -1,16 +1,56 @@
-"""Hosts and their devices."""
+"""Hosts and their devices: showing them, and what an operator does with them."""
 
-from fastapi import APIRouter
+from typing import Annotated
 
-from api.models import Hosts
-from api.session import reading
-from api.views import view_hosts
+from fastapi import APIRouter, Body, Path
+
+from api.fleet import Drain, Host, Hosts
+from api.host_views import view_host, view_hosts
+from api.session import reading, writing
+from jobs import wakeups
+from jobs.store import maintenance
 
 router = APIRouter(prefix="/hosts", tags=["hosts"])
+
+Name = Annotated[str, Path(max_length=255, pattern=r"^[^\x00]*$", description="Name of the host.")]
+DeviceName = Annotated[str, Path(max_length=32, pattern=r"^[^\x00]*$", description="Name of the device: `cuda:0`.")]
 
 
 @router.get("", summary="List hosts and their devices")
 def list_hosts() -> Hosts:
     """Return every host with its devices and who holds each."""
     with reading() as session:
-        return view_hosts(session)
+        return Hosts(items=view_hosts(session))
+
+
+@router.post("/{name}/drain", summary="Drain a host")
+def drain_host(name: Name, drain: Annotated[Drain, Body()] = Drain()) -> Host:
+    """Give a host no new jobs until it is taken back, and return it. Its running jobs go on, or stop with `evict`.
+
+    A host that is drained already takes the new note, and `evict` may follow later.
+    """
+    with writing() as session:
+        maintenance.drain(session, name, note=drain.note, evict=drain.evict)
+        host = view_host(session, name)
+    wakeups.wake_planner()  # those that wait are told
+    return host
+
+
+@router.post("/{name}/undrain", summary="Take a drained host back")
+def undrain_host(name: Name) -> Host:
+    """Let a host have jobs again, and return it; one that is not drained stays as it is."""
+    with writing() as session:
+        maintenance.take_back(session, name)
+        host = view_host(session, name)
+    wakeups.wake_planner()
+    return host
+
+
+@router.post("/{name}/devices/{device}/release", summary="Release a quarantined device")
+def release_device(name: Name, device: DeviceName) -> Host:
+    """Hand a device out again and return its host; one that is not in quarantine has its losses forgotten."""
+    with writing() as session:
+        maintenance.release(session, name, device)
+        host = view_host(session, name)
+    wakeups.wake_planner()
+    return host

@@ -9,7 +9,7 @@ from api.pages import Page, read_page
 from api.queries import CheckpointQuery, EventQuery, JobId, JobQuery, LogQuery, MetricQuery
 from api.session import reading, writing
 from api.submissions import answer_submission
-from api.views import view_attempts
+from api.views import view_attempts, with_positions
 from jobs.spec import JobSpec
 from jobs.store import jobs, reports
 
@@ -39,14 +39,16 @@ def list_jobs(query: Annotated[JobQuery, Query()]) -> Page[Job]:
         sort=query.sort,
     )
     with reading() as session:
-        return read_page(session, found, query, Job, order=query.sort)
+        page = read_page(session, found, query, Job, order=query.sort)
+        return page.model_copy(update={"items": with_positions(session, page.items)})
 
 
 @router.get("/{job_id}", summary="Show a job")
 def get_job(job_id: JobId) -> Job:
     """Return one job."""
     with reading() as session:
-        return Job.model_validate(jobs.get(session, job_id))
+        (job,) = with_positions(session, [Job.model_validate(jobs.get(session, job_id))])
+    return job
 
 
 @router.get("/{job_id}/metrics", summary="List metric values")

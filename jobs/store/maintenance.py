@@ -1,6 +1,8 @@
 """Maintenance: what an operator does with hosts (drain, take back) and with quarantined devices (release)."""
 
-from sqlalchemy import select, update
+from collections.abc import Sequence
+
+from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
 from jobs.database import lock_planning, now
@@ -39,6 +41,12 @@ def release(session: Session, name: str, device: str) -> None:
     released = update(DeviceRow).where(*mine).values(quarantined_at=None, quarantine_reason=None, losses=0)
     if not changed(session, released):
         raise NotFoundError(f"host {name!r} has no device {device!r}; GET /hosts lists those it has")
+
+
+def running(session: Session) -> Sequence[Row[str, int, int]]:
+    """Return (host, job_id, attempt) of every part of an attempt that has not ended, by job."""
+    columns = (Placement.host_name, Placement.job_id, Placement.attempt)
+    return session.execute(select(*columns).where(Placement.ended_at.is_(None)).order_by(Placement.job_id)).all()
 
 
 def get(session: Session, name: str) -> Host:

@@ -87,6 +87,18 @@ def by_id(session: Session, ids: Select[int | None]) -> Mapping[int, Saved]:
     return {row.id: Saved(*row) for row in session.execute(kept)}
 
 
+def saved(checkpoint: Checkpoint) -> Saved:
+    """Return where a checkpoint is, by its row."""
+    return Saved(
+        id=checkpoint.id,
+        job_id=checkpoint.job_id,
+        step=checkpoint.step,
+        host_name=checkpoint.host_name,
+        storage=checkpoint.storage,
+        copy_storage=checkpoint.copy_storage,
+    )
+
+
 _COLUMNS = select(
     Checkpoint.id,
     Checkpoint.job_id,

@@ -28,6 +28,7 @@ class Sight:
     """Queued jobs whose spec is of another version, and why it cannot be read. They stay where they are."""
     unstored: dict[int, str]
     """The request of each job that was stored before requests were: to be stored, so that it is read once."""
+    readers: Readers
 
 
 def read(session: Session) -> Sight:
@@ -47,7 +48,7 @@ def read(session: Session) -> Sight:
         usage=usage.read(session, at),
         policy=Policy(ageing_s=settings.ageing_s, fair_share_s=settings.fair_share_s),
     )
-    return Sight(scene, queue.said, queue.unreadable, queue.unstored)
+    return Sight(scene, queue.said, queue.unreadable, queue.unstored, readers)
 
 
 def catch_up(session: Session, sight: Sight) -> None:
@@ -64,14 +65,15 @@ def view_hosts(session: Session, at: datetime) -> list[Host]:
 
 
 def why_closed(host: HostRow, at: datetime) -> str | None:
-    """Return why a host gets no new jobs at the database's time `at`, in words that follow its name; else None."""
+    """Return why a host gets no new jobs at the database's time `at`, in words that follow "it is"; else None."""
     settings = get_settings()
     if not hosts.is_alive(host, at):
         return "out of contact"
     if host.drained_at is not None:
         return f"drained: {host.drain_note}" if host.drain_note else "drained"
     if host.free_bytes is not None and host.free_bytes < settings.min_free_bytes:
-        return f"{host.free_bytes / 1e9:.1f} GB left on its run root, below {settings.min_free_bytes / 1e9:.1f} GB"
+        left, least = host.free_bytes / 1e9, settings.min_free_bytes / 1e9
+        return f"short of disk space: {left:.1f} GB left on its run root, below {least:.1f} GB"
     return None
 
 

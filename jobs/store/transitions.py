@@ -11,6 +11,9 @@ from jobs.errors import IllegalTransitionError
 from jobs.states import TRANSITIONS, State
 from jobs.tables import Job, JobEvent
 
+OF_THE_LINE = ("reason", "line_key", "predicted_start", "waits_for", "reservation")
+"""The columns of what the planner says of a queued job."""
+
 
 def move(
     session: Session,
@@ -29,7 +32,7 @@ def move(
     if to not in TRANSITIONS[source]:
         raise IllegalTransitionError(f"job {job.id}: {source} -> {to} is not a legal change of state")
     # What was last said of its place in the line is no longer so, wherever it goes.
-    columns = {"reason": None, "predicted_start": None, "waits_for": None, "reservation": None} | columns
+    columns = dict.fromkeys(OF_THE_LINE) | columns
     if to.is_terminal:
         columns["finished_at"] = at
     if to is State.QUEUED:

@@ -1,0 +1,21 @@
+"""The plan of a job that is not submitted: what would come of it now."""
+
+from fastapi import APIRouter
+
+from api.plans import Plan, view_plan
+from api.session import reading
+from jobs.forecast import foresee
+from jobs.spec import JobSpec
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+
+@router.post("/plan", summary="Plan a job without submitting it")
+def plan_job(spec: JobSpec) -> Plan:
+    """Return whether a job would start now and where, or else what it would wait for; nothing is stored.
+
+    Refuses what `POST /jobs` refuses.
+    """
+    with reading() as session:
+        forecast = foresee(session, spec)
+    return view_plan(forecast)
