@@ -17,6 +17,8 @@ from trainer.config import SCRIPT
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment, machine_defaults
 from trainer.error_report import ErrorReport
 from trainer.errors import ConfigError, os_error_cause
+from trainer.hang_report import report_hang
+from trainer.hang_watch import HangWatch
 from trainer.interrupting import stop_signals
 from trainer.micro_batches import with_way_out
 from trainer.outcome import Outcome, RankEnd, conclude, failed
@@ -132,6 +134,9 @@ class _Launch:
         """Those of this node, by local rank; so is everything below."""
         self.ended: dict[int, RankEnd] = {}
         """The ranks that have ended by themselves."""
+        self.hang_watch = HangWatch(run_dir, config)
+        self.hang: ErrorReport | None = None
+        """Of the rank for which the others are ended, should one hang."""
 
     def run(self, start: StartMethod) -> Outcome:
         try:
@@ -141,7 +146,7 @@ class _Launch:
             self._end_all()
         self.watch()
         stopped_by = self.stop.signals[0] if self.stop.signals else None
-        return conclude(self.run_dir, self.config, self.ended, stopped_by=stopped_by)
+        return conclude(self.run_dir, self.config, self.ended, stopped_by=stopped_by, hang=self.hang)
 
     def _start_all(self, start: StartMethod) -> None:
         config, count = self.config, self.config.local_world_size
@@ -186,10 +191,23 @@ class _Launch:
                 deadline = min(deadline, now + OTHER_REPORTS_S)
             elif 0 in self.ended:
                 deadline = min(deadline, now + _TEARDOWN_S)
-            if now >= deadline:
+            if now >= deadline or (deadline == float("inf") and self._hangs()):
                 return
             self.watch()
             time.sleep(POLL_S)
+
+    def _hangs(self) -> bool:
+        """Whether some rank hangs; then it is told at once, since there may be no end to it."""
+        if not (still := self.hang_watch.look(self.ended)):
+            return False
+        pids = {rank: process.pid for rank, process in enumerate(self.ranks) if rank not in self.ended}
+        report, is_elsewhere = report_hang(self.run_dir, self.config, still, pids)
+        if is_elsewhere and self.hang_watch.leave_to_others():
+            return False
+        self.hang = report
+        if self.run_dir.completed() is None:
+            failed(self.run_dir, report)
+        return True
 
     def _collect(self) -> None:
         for rank, process in enumerate(self.ranks):

@@ -71,16 +71,25 @@ class RankEnd:
 
 
 def conclude(
-    run_dir: RunDir, config: RunConfig, ended: Mapping[int, RankEnd], *, stopped_by: signal.Signals | None
+    run_dir: RunDir,
+    config: RunConfig,
+    ended: Mapping[int, RankEnd],
+    *,
+    stopped_by: signal.Signals | None,
+    hang: ErrorReport | None = None,
 ) -> Outcome:
     """Say how the run ended, from its files and from the ranks of this node that ended by themselves, by local rank.
 
-    `stopped_by` is the first signal that asked the launcher to stop, if any did. Writes error.json.
+    `stopped_by` is the first signal that asked the launcher to stop, if any did; `hang` why it has ended the ranks
+    itself. Writes error.json.
     """
     if completed := run_dir.completed():
+        run_dir.error.unlink(missing_ok=True)  # of a rank that hung, and yet went on while it was asked where it was
         return Outcome(completed=completed)  # whatever happened in the teardown afterwards
     if config.node_rank > 0 and _passed_the_last_barrier(run_dir, config):
         return Outcome(has_done_its_part=True)
+    if hang is not None:
+        return failed(run_dir, hang)
     error = _first_failure(run_dir, config, ended)
     if stopped_by is not None and (error is None or _follows_a_stop(error, config)):
         error = _interruption(run_dir, config, f"stopped by {stopped_by.name}")

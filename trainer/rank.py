@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from trainer.parent_death import die_with_parent
+from trainer.stack_dump import answer_signals, leave_signals
 
 if TYPE_CHECKING:
     from trainer.environment import RankEnvironment
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 def main() -> None:
     """Run the rank that the environment describes, and end this process with the status that says how it went."""
     die_with_parent()  # before all else: the imports take seconds, and the launcher may be killed meanwhile
+    answer_signals()
     at_exit = _last_words()
     from trainer.environment import RankEnvironment
     from trainer.run_dir import RUN_DIR_VARIABLE, RunDir
@@ -32,6 +34,8 @@ def main() -> None:
 
     script = _script_config(run_dir)
     if script is not None:
+        if script.hang_limit_s is None:
+            leave_signals()  # nobody will ask, and to the program the signal is what it is under torchrun
         from trainer.script.rank import run_script
 
         def is_stop(_interrupt: KeyboardInterrupt) -> bool:

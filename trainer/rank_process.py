@@ -10,6 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+_KILLED_WITHIN_S = 30.0
+"""How long a rank may take to die: much pinned memory takes a while, and a driver or a network share that does not
+answer keeps it for good. What is left then is for others to see: a launcher that waited on would tell nobody."""
 _REAPED_WITHIN_S = 5.0
 """How long what a dead rank left may take to vanish; a container without an init process keeps zombies for good."""
 
@@ -27,7 +30,7 @@ class RankProcess(Protocol):
         """Ask the rank to stop at the next common step."""
 
     def kill(self) -> None:
-        """End the rank and all that it started, now, and collect it."""
+        """End the rank and all that it started, now, and collect it; what the kernel does not let go of stays."""
 
 
 class StartMethod(Protocol):
@@ -64,7 +67,8 @@ class _Interpreter:
         # The group, not the process: loader processes and what a recipe started are in it, and outlive their leader.
         with suppress(ProcessLookupError, PermissionError):  # macOS says so of a group that only holds a zombie
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_KILLED_WITHIN_S)
         deadline = time.monotonic() + _REAPED_WITHIN_S
         while _has_members(self._process.pid) and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -80,7 +80,7 @@ class Reports:
         if encodable(str(file)) != str(file):
             raise ValueError(f"checkpoint: {str(file)!r} is no UTF-8, as a path in the journal has to be")
         fsync_path(file)
-        self._append(
+        is_taken = self._append(
             CheckpointSaved,
             durable=True,
             step=at,
@@ -91,6 +91,8 @@ class Reports:
             best=bool(best),
             values=numbers,
         )
+        if self._progress is not None and is_taken:
+            self._progress.write("training", at)
 
     def _append(self, kind: type[Metrics] | type[CheckpointSaved], *, durable: bool = False, **fields: object) -> bool:
         """Append a record, and return whether the run still takes any."""

@@ -47,13 +47,21 @@ def prepare(
     resume: Path | None = None,
     max_steps: int | None = None,
     call: bool = False,
+    hang_limit_s: float | None = None,
     **options: Any,
 ) -> RunDir:
     """Make a run directory for a tiny run."""
     run_dir = RunDir(path)
     train = TrainConfig.model_validate(TINY | {"data": str(data)} | options)
-    devices = ("cpu",) * ranks
-    run_dir.create(RunConfig(train=train, devices=devices, resume=resume, max_steps=max_steps, call=call))
+    config = RunConfig(
+        train=train,
+        devices=("cpu",) * ranks,
+        resume=resume,
+        max_steps=max_steps,
+        call=call,
+        hang_limit_s=hang_limit_s,
+    )
+    run_dir.create(config)
     return run_dir
 
 

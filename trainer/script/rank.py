@@ -71,7 +71,6 @@ class _ScriptRank:
             self._begin()
             self._check_device()
             enter(options, otherwise=self._run_dir.path)
-            self._progress.write("training", 0)
             self._modules.step_aside()
             run(options)
             self._is_through = True

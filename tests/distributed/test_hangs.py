@@ -1,0 +1,95 @@
+"""Runs that stand still: the rank that hangs is named with its stack, soon after its limit, and nothing is left."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.distributed.runs import Run, prepare, processes_of
+from tests.distributed.slow_model import SlowModel
+from trainer.caller import Call, pack, write_call
+from trainer.error_report import ErrorReport
+from trainer.errors import Cause
+from trainer.run_dir import EXIT_FAILED, RunDir
+
+LIMIT_S = 4.0
+"""More than a batch of these runs takes on a busy machine; they may take ten times as long to start."""
+NAMED_WITHIN_S = 30.0
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def hang(run: Run, stuck_since: Callable[[], float]) -> ErrorReport:
+    """Wait for the end, which has to be told as a hang in time, and return what error.json says."""
+    since = stuck_since()
+    assert run.wait() == EXIT_FAILED, run.output()
+    assert time.monotonic() - since < LIMIT_S + NAMED_WITHIN_S
+    assert not processes_of(run.run_dir)
+    error = run.run_dir.read_error()
+    assert error is not None
+    assert error.cause is Cause.HANG, run.output()
+    return error
+
+
+def with_model(path: Path, images: Path, model: SlowModel, **options: Any) -> RunDir:
+    run_dir = prepare(path, data=images, call=True, model="SlowModel", hang_limit_s=LIMIT_S, batch=4, **options)
+    write_call(run_dir, pack(Call(model, ())))
+    return run_dir
+
+
+@pytest.mark.parametrize("in_c", [False, True], ids=["a lock", "a call of C"])
+def test_a_rank_that_is_stuck_in_its_model_is_named_with_the_line_and_not_the_one_that_waits_for_it(
+    in_c: bool, tmp_path: Path, images: Path
+) -> None:
+    model = SlowModel(image_size=32, stuck_at=2, stuck_in_c=in_c)
+    run = Run(with_model(tmp_path / "run", images, model, epochs=5))
+
+    def since() -> float:
+        run.wait_for_step(2)
+        return time.monotonic()
+
+    error = hang(run, since)
+    assert error.rank == 1
+    assert error.message.startswith("rank 1 hangs: no progress for ")
+    assert f"in training, after step 2 (hang_limit_s: {LIMIT_S:g}); it is in wait_for_ever (slow_model.py:" in (
+        error.message
+    )
+    assert error.traceback is not None
+    assert " in wait_for_ever\n" in error.traceback
+    assert " in forward\n" in error.traceback
+    for log in (run.run_dir.log(0), run.run_dir.log(1)):
+        assert "hang watch: the stacks of this process" in log.read_text()
+    assert "_engine_run_backward" in run.run_dir.log(0).read_text()
+
+
+def test_a_rank_whose_loader_is_stuck_is_named_with_the_loader_s_stack(tmp_path: Path, images: Path) -> None:
+    run = Run(prepare(tmp_path / "run", data=images, epochs=50, batch=4, num_workers=1, hang_limit_s=LIMIT_S))
+
+    def since() -> float:
+        run.wait_for_step(2)
+        loaders = [child for child in run.rank_process(1).children() if "trainer.rank" in child.cmdline()]
+        loaders[0].suspend()
+        return time.monotonic()
+
+    error = hang(run, since)
+    assert error.rank == 1
+    assert "it waits for its loader processes, in " in error.message
+    assert error.traceback is not None
+    assert "In loader process 0, which is stopped:\n" in error.traceback
+    assert " in _worker_loop\n" in error.traceback
+
+
+def test_a_stopped_rank_is_named_as_stopped(tmp_path: Path, images: Path) -> None:
+    run = Run(prepare(tmp_path / "run", data=images, epochs=50, batch=4, hang_limit_s=LIMIT_S))
+
+    def since() -> float:
+        run.wait_for_step(2)
+        run.rank_process(0).suspend()
+        return time.monotonic()
+
+    error = hang(run, since)
+    assert error.rank == 0
+    assert "it is stopped, as by SIGSTOP, in " in error.message
+    assert error.traceback is not None
