@@ -62,6 +62,15 @@ class Service:
             attempts.set_running(session, placement, resumed_step=None)
         return placement
 
+    def run_on(self, *host_names: str, device: Any = "0", **fields: Any) -> list[Placement]:
+        """Bring a new job to `running` on as many hosts as it asks for, all that there are; return its placements."""
+        job_id = self.submit(device, nodes=len(host_names), **fields)
+        placements = [self.claim(each, f"{each.node_rank + 1}:1") for each in self.plan() if each.job_id == job_id]
+        assert [placement.host_name for placement in placements] == list(host_names)
+        with self.database.session_scope() as session:
+            attempts.set_running(session, placements[0], resumed_step=None)
+        return placements
+
     def end(self, placement: Placement, outcome: Outcome, *, failure: dict[str, Any] | None = None) -> State:
         """End the last placement of an attempt that is open; return the job's new state."""
         conclusion = end_as(self.database, placement, outcome, failure=failure)
@@ -86,6 +95,19 @@ class Service:
             assert lease is not None
             past = lease.expires_at - timedelta(hours=1)
             session.execute(update(Lease).where(mine).values(expires_at=past, acquired_at=past))
+
+    def held_since(self, placement: Placement, *, seconds: float) -> None:
+        """Let so much time pass since a placement got its leases."""
+        with self.database.session_scope() as session:
+            for lease in session.scalars(select(Lease).where(Lease.placement_id == placement.id)):
+                lease.acquired_at -= timedelta(seconds=seconds)
+
+    def rest_is_over(self, job_id: int) -> None:
+        """Let so much time pass that a job has rested after its lost attempt."""
+        with self.database.session_scope() as session:
+            job = jobs.get(session, job_id)
+            assert job.not_before is not None
+            job.not_before -= timedelta(hours=1)
 
     def fall_silent(self, host_name: str) -> None:
         """Let an hour pass since the host's worker was last heard of."""
