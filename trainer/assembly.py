@@ -86,7 +86,7 @@ def assemble(
     refuse_uncompilable(config, devices=split_among)
     data = open_data(recipe, group)
     model = _model(call, recipe, config, data)
-    of_weights = () if is_continued else begin_with(model, config, group)
+    of_weights = () if is_continued else begin_with(model, config, group, brought=run_config.weights)
     freeze(model, config.freeze)
     model = model.to(group.device)
     if config.channels_last:

@@ -32,9 +32,15 @@ class Resume:
     checkpoint: Checkpoint
 
     @classmethod
-    def read(cls, path: Path, environment: RankEnvironment) -> "Resume":
-        """Read, as any rank, what rank 0 continues from. Raises CheckpointError naming the file."""
+    def read(cls, path: Path, environment: RankEnvironment, *, brought: Path | None = None) -> "Resume":
+        """Read, as any rank, what rank 0 continues from. Raises CheckpointError naming the file.
+
+        `brought` is where this node has its own file of what node 0 was told to continue from.
+        """
         if environment.node_rank > 0 and not path.is_file():
+            # Of the same name: node 0 may go on from a later one, which it has saved since it was told.
+            if brought is not None and brought.name == path.name and brought.is_file():
+                return cls(brought, load_checkpoint(brought))
             raise CheckpointError(
                 f"{path}: node 0 continues from it, and this node does not have it; the checkpoints of a run on "
                 "several nodes have to lie on a file system that all of them share, under one path"

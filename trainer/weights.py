@@ -28,24 +28,27 @@ _COUNTER = "num_batches_tracked"
 _NAMES_SHOWN = 8
 
 
-def begin_with(model: nn.Module, config: TrainConfig, group: ProcessGroup) -> tuple[str, ...]:
+def begin_with(
+    model: nn.Module, config: TrainConfig, group: ProcessGroup, *, brought: Path | None = None
+) -> tuple[str, ...]:
     """Put the weights that the config names into a model, still on the CPU; return what the user should know of it.
 
-    What has no counterpart of its name and shape stays as it is. Raises ConfigError for weights that are not there,
-    cannot be read, are no finite numbers, or of which nothing fits.
+    `brought` is a file that comes before those. What has no counterpart of its name and shape stays as it is. Raises
+    ConfigError for weights that are not there, cannot be read, are no finite numbers, or of which nothing fits.
     """
-    if config.weights is None:
+    named = config.weights if brought is None else str(brought)
+    if named is None:
         return ()
-    if config.weights == DEFAULT_WEIGHTS:
+    if named == DEFAULT_WEIGHTS:
         source, tensors = f"torchvision's {config.model}", _pretrained(config.model, group)
     else:
-        source, tensors = config.weights, read_weights(Path(os.path.expanduser(config.weights)))
+        source, tensors = named, read_weights(Path(os.path.expanduser(named)))
     own = model.state_dict()
-    named = {_own_name(name, own): tensor for name, tensor in tensors.items()}
-    for name, tensor in named.items():
+    by_name = {_own_name(name, own): tensor for name, tensor in tensors.items()}
+    for name, tensor in by_name.items():
         if name in own and (flaw := _flaw(tensor, own[name])) is not None:
             raise ConfigError(f"weights: {name} of {source} {flaw}; the model has dense {own[name].dtype} there")
-    fitting = {name: tensor for name, tensor in named.items() if name in own and own[name].shape == tensor.shape}
+    fitting = {name: tensor for name, tensor in by_name.items() if name in own and own[name].shape == tensor.shape}
     if all(name.endswith(_COUNTER) for name in fitting):
         raise ConfigError(
             f"weights: nothing in {source} has the name and shape of anything in {config.model}: "
@@ -58,7 +61,7 @@ def begin_with(model: nn.Module, config: TrainConfig, group: ProcessGroup) -> tu
     fresh = [name for name in own if name not in fitting and not name.endswith(_COUNTER)]
     if not fresh:
         return ()
-    of_other_shape = [name for name in fresh if name in named]
+    of_other_shape = [name for name in fresh if name in by_name]
     why = "has them in another shape" if len(of_other_shape) == len(fresh) else "lacks them or has another shape there"
     return (
         f"weights: {len(own) - len(fresh)} of {len(own)} tensors are from {source}; {_listed(fresh)} stay fresh, since "

@@ -155,5 +155,5 @@ def _is_in_reach(place: copies.Place) -> bool:
     """Whether this host sees the storage that a file of which lies at a place."""
     if remote_files.is_url(place.file):
         return remote_files.exists(place.file)
-    # A run root is three folders above a checkpoint, and a checkpoint root too, or two: job, attempt, `checkpoints`.
-    return any(read_mark(folder) == place.storage for folder in list(Path(place.file).parents)[2:4])
+    # Above a checkpoint are job, attempt, and in a run root `checkpoints` or what its program calls its own.
+    return any(read_mark(folder) == place.storage for folder in list(Path(place.file).parents)[2:6])

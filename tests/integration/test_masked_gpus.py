@@ -39,7 +39,7 @@ def start(service: Service) -> Placement:
 
 def prepared(api: ApiServer, placement: Placement) -> Prepared:
     """What the supervisor of this placement would start its trainer with."""
-    return prepare(api.database, placement, until=time.monotonic() + 60, is_stopped=lambda: False)
+    return prepare(api.database, placement, until=lambda: time.monotonic() + 60, is_stopped=lambda: False)
 
 
 def numbers(devices: list[dict[str, Any]]) -> list[tuple[str, int, str]]:

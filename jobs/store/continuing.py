@@ -1,0 +1,34 @@
+"""What an attempt may begin with: the checkpoints of its own job, or that of another one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from jobs.store import nodes
+from jobs.store.reports import resumable
+from jobs.tables import Checkpoint, Job, Placement
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The checkpoints that a job's next attempt may begin with."""
+
+    own: Sequence[Checkpoint]
+    """Those that the job itself has saved, the furthest first; of a run on several hosts, those that all can read."""
+    started_from: Checkpoint | None
+    """That of another job, which it starts from while it has none of its own; also one whose file was removed."""
+
+
+def candidates(session: Session, placement: Placement, job: Job) -> Candidates:
+    """Return what the attempt of a placement may begin with."""
+    origin = None if job.parent_checkpoint_id is None else session.get(Checkpoint, job.parent_checkpoint_id)
+    return Candidates(nodes.readable_by_all(session, placement, resumable(session, job.id)), origin)
+
+
+def best_beside(session: Session, checkpoint: Checkpoint) -> Checkpoint | None:
+    """Return the best checkpoint of the run that saved `checkpoint`, if that is another one and still there."""
+    beside = (Checkpoint.job_id == checkpoint.job_id, Checkpoint.attempt == checkpoint.attempt)
+    best = select(Checkpoint).where(*beside, Checkpoint.best, Checkpoint.removed_at.is_(None))
+    return session.scalars(best.where(Checkpoint.id != checkpoint.id)).first()
