@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, computed_field
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, computed_field
 
 from jobs.spec import requested_ranks
 from jobs.states import Intent, Outcome, State

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import Path
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from api.pages import PageQuery
@@ -72,6 +72,15 @@ class CheckpointQuery(PageQuery):
 
     removed: bool = False
     """Also those whose file the trainer has let go of."""
+
+
+class TelemetryQuery(PageQuery):
+    """Which figures of GPUs."""
+
+    begin: AwareDatetime | None = Field(default=None, alias="from")
+    """Only of stretches of time that begin at this time or later."""
+    end: AwareDatetime | None = Field(default=None, alias="to")
+    """Only of those that begin before this."""
 
 
 class _FollowQuery(BaseModel):

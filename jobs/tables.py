@@ -19,7 +19,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 from jobs.column_types import UtcDateTime
 from jobs.states import Intent, Outcome, State
@@ -412,3 +412,4 @@ class DeviceSample(Base):
     """Highest."""
     power_w: Mapped[float | None]
     """Mean."""
+    device: Mapped[DeviceRow] = relationship(lazy="joined")

@@ -9,10 +9,11 @@ from celery.signals import setup_logging
 from jobs.database import get_database
 from jobs.settings import get_settings
 from jobs.wakeups import LAUNCH, PLAN, get_celery
-from worker import host
+from worker import host, telemetry
 from worker.care import Care
 from worker.registration import Registration
 from worker.storage import Storages
+from worker.telemetry import Telemetry
 from worker.tick import Tick
 
 app = get_celery()
@@ -29,6 +30,9 @@ class Worker:
         self.storages = Storages(database, self._settings)
         devices = host.find_devices(self._settings)
         self.registration = Registration(database, self._settings, devices, self.storages)
+        self._devices = devices
+        self._database = database
+        self._telemetry: Telemetry | None = None
         self.care = Care(database, self._settings)
         self.tick = Tick(database, self._settings, self.registration, self.care, on_orphaned=_end_with_owner)
 
@@ -37,9 +41,14 @@ class Worker:
         self.registration.read_catalog()
         self.storages.start()
         self.tick.start()
+        self._telemetry = telemetry.start(
+            self._database, self._settings, self._devices, is_held=lambda: self.registration.is_held
+        )
 
     def stop(self) -> None:
         """Stop sweeping. Runs go on, unless this is a part of an embedded service or of a container that ends."""
+        if self._telemetry is not None:
+            self._telemetry.stop()
         self.tick.stop()
         if self._settings.owner is not None or not self._settings.runs_outlive_worker:
             self.care.stop_supervisors(timeout_s=self._settings.checkpoint_grace_s + 5)

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from jobs.catalogs import Catalog
 from jobs.database import now
-from jobs.errors import HostNameTakenError
+from jobs.errors import HostNameTakenError, NotFoundError
 from jobs.settings import get_settings
 from jobs.store.transitions import changed
 from jobs.tables import DeviceRow, Host, Job, Lease
@@ -126,6 +126,14 @@ def set_free_bytes(session: Session, name: str, free_bytes: int) -> None:
 def all_hosts(session: Session) -> Sequence[Host]:
     """Return every host, by name."""
     return session.scalars(select(Host).order_by(Host.name)).all()
+
+
+def get(session: Session, name: str) -> Host:
+    """Return a host. Raises NotFoundError."""
+    host = session.get(Host, name)
+    if host is None:
+        raise NotFoundError(f"no host {name!r}")
+    return host
 
 
 def is_alive(host: Host, at: datetime) -> bool:
