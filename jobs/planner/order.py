@@ -69,7 +69,8 @@ class FairShare:
         if known is None:
             accounts: list[Account] = [("user", user or "")]
             accounts += [("label", f"{key}={labels[key]}") for key in self._label_keys if key in labels]
-            known = self._known[who] = max(map(self._part, accounts))
+            # In whole percents: else every key would change, and be written anew, with every second of use.
+            known = self._known[who] = round(max(map(self._part, accounts)), 2)
         return known
 
     def _part(self, account: Account) -> float:
