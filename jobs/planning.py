@@ -1,14 +1,16 @@
 """One round of planning: read, decide, write, in one transaction under one lock."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import assert_never
 
 from sqlalchemy.orm import Session
 
-from jobs.database import lock_planning
+from jobs.database import lock_planning, now
 from jobs.planner.plan import plan
 from jobs.planner.view import Preempt, Start, Wait
 from jobs.store import attempts, lines, scenes
+from jobs.tables import PlanningRound
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,23 @@ class Launch:
     placement_id: int
     job_id: int
     attempt: int
+
+
+def plan_unless_planned(session: Session, *, within_s: float = 0) -> list[Launch]:
+    """Plan once, unless another round began since this was called, or within `within_s` seconds before.
+
+    Such a round sees all that the caller knows of: what was committed before the call. So workers that are woken, or
+    sweep, at the same time plan once between them, and what wakes them is never lost.
+    """
+    asked_at = now(session)
+    lock_planning(session)
+    began_at = now(session)
+    last = session.get(PlanningRound, 1, populate_existing=True)
+    # A round in the future was before somebody set the database's clock back.
+    if last is not None and asked_at - timedelta(seconds=within_s) < last.began_at <= began_at:
+        return []
+    session.merge(PlanningRound(id=1, began_at=began_at))
+    return plan_once(session)
 
 
 def plan_once(session: Session) -> list[Launch]:

@@ -394,6 +394,16 @@ class Usage(Base):
     at: Mapped[datetime]
 
 
+class PlanningRound(Base):
+    """The last round of planning: one row, so that workers which sweep at the same time do not all plan the same."""
+
+    __tablename__ = "planning_rounds"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    """Always 1."""
+    began_at: Mapped[datetime]
+
+
 class DeviceSample(Base):
     """What a GPU did during one stretch of time."""
 

@@ -11,6 +11,7 @@ from jobs.settings import get_settings
 from jobs.wakeups import LAUNCH, PLAN, get_celery
 from worker import host, telemetry
 from worker.care import Care
+from worker.planning import Planning
 from worker.registration import Registration
 from worker.storage import Storages
 from worker.telemetry import Telemetry
@@ -34,12 +35,16 @@ class Worker:
         self._database = database
         self._telemetry: Telemetry | None = None
         self.care = Care(database, self._settings)
-        self.tick = Tick(database, self._settings, self.registration, self.care, on_orphaned=_end_with_owner)
+        self.planning = Planning(database)
+        self.tick = Tick(
+            database, self._settings, self.registration, self.care, self.planning, on_orphaned=_end_with_owner
+        )
 
     def start(self) -> None:
         """Begin to sweep; the first sweep registers the host."""
         self.registration.read_catalog()
         self.storages.start()
+        self.planning.start()
         self.tick.start()
         self._telemetry = telemetry.start(
             self._database, self._settings, self._devices, is_held=lambda: self.registration.is_held
@@ -50,6 +55,7 @@ class Worker:
         if self._telemetry is not None:
             self._telemetry.stop()
         self.tick.stop()
+        self.planning.stop()
         if self._settings.owner is not None or not self._settings.runs_outlive_worker:
             self.care.stop_supervisors(timeout_s=self._settings.checkpoint_grace_s + 5)
 
@@ -65,9 +71,9 @@ running: Worker | None = None
 
 @app.task(name=PLAN)
 def plan(_job_id: int) -> None:
-    """Plan now: some job may start."""
+    """Plan soon: some job may start."""
     if running is not None and running.registration.is_held:
-        running.tick.plan()
+        running.planning.ask()
 
 
 @app.task(name=LAUNCH)

@@ -9,12 +9,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from jobs import wakeups
 from jobs.database import Database
 from jobs.errors import HostNameTakenError
-from jobs.planning import plan_once
 from jobs.settings import Settings
 from jobs.store import endings, leases
 from trainer.process_identity import is_alive
 from worker.care import Care
 from worker.clock import clock
+from worker.planning import Planning
 from worker.registration import Registration
 
 log = structlog.get_logger()
@@ -29,6 +29,7 @@ class Tick(threading.Thread):
         settings: Settings,
         registration: Registration,
         care: Care,
+        planning: Planning,
         *,
         on_orphaned: Callable[[], None],
     ) -> None:
@@ -37,6 +38,7 @@ class Tick(threading.Thread):
         self._settings = settings
         self._registration = registration
         self._care = care
+        self._planning = planning
         self._on_orphaned = on_orphaned
         self._in_touch_since = float("inf")
         """Time on `clock` from which on the database has answered every step."""
@@ -50,7 +52,7 @@ class Tick(threading.Thread):
                 return
             if self._attempt(self._registration.keep):
                 # Own placements come before leases: what their files say is worth more than that time ran out.
-                for step in (self._care.round, self._expire, self.plan, self._care.round):
+                for step in (self._care.round, self._expire, self._plan, self._care.round):
                     self._attempt(step)
             if self._stopping.wait(self._settings.tick_s):
                 return
@@ -59,14 +61,6 @@ class Tick(threading.Thread):
         """Stop after the sweep that is under way."""
         self._stopping.set()
         self.join()
-
-    def plan(self) -> None:
-        """Plan, then wake the hosts that have something to launch."""
-        with self._database.session_scope() as session:
-            launches = plan_once(session)
-        for launch in launches:
-            log.info("planned", job_id=launch.job_id, attempt=launch.attempt, host=launch.host_name)
-            wakeups.wake_host(launch.host_name, launch.placement_id)
 
     def _attempt(self, step: Callable[[], None]) -> bool:
         """Do one step; whatever goes wrong in it must not end the sweep, which is what rescues everything else."""
@@ -84,6 +78,10 @@ class Tick(threading.Thread):
             return False
         self._in_touch_since = min(self._in_touch_since, clock())
         return True
+
+    def _plan(self) -> None:
+        """Plan, unless any worker has since this one's last sweep."""
+        self._planning.plan(unless_within_s=self._settings.tick_s * 0.9)
 
     def _expire(self) -> None:
         """End what nobody renews; not right after an outage, when those who do are only just finding their way back."""

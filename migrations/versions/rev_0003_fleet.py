@@ -117,6 +117,12 @@ def _new_tables() -> None:
         sa.PrimaryKeyConstraint("kind", "subject", name=op.f("pk_usage")),
     )
     op.create_table(
+        "planning_rounds",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("began_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_planning_rounds")),
+    )
+    op.create_table(
         "device_samples",
         sa.Column("device_id", ID, nullable=False),
         sa.Column("at", UtcDateTime(), nullable=False),
