@@ -19,7 +19,8 @@ from jobs.tables import Attempt, Checkpoint, Job, JobEvent, Lease, Metric, Place
 from tests import laws
 from tests.children import start_child
 from tests.waiting import wait_until
-from worker.processes import MarkedProcess, marked_processes
+from worker import cgroups
+from worker.processes import MarkedProcess, end_run, marked_processes
 
 DIGITS = {
     "recipe": "classification",
@@ -65,6 +66,9 @@ class Service:
         for process in self.processes():
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
+        for record in self.folder.glob(f"*/job-*/attempt-*/{cgroups.RECORD}"):
+            if cgroups.of_run(record.parent) is not None:
+                end_run(str(record.parent))  # the group of a run whose supervisor was killed just above
         self.database.dispose()
 
     def start_worker(self, host_name: str = "alpha", **settings: object) -> "subprocess.Popen[bytes]":

@@ -18,7 +18,7 @@ from jobs.settings import Settings
 from jobs.store import attempts, leases, quarantine
 from jobs.tables import Placement
 from trainer.process_identity import identity, is_alive, is_local
-from worker import ending, failure_reports
+from worker import cgroups, ending, failure_reports
 from worker.clock import clock
 from worker.log_tail import read_tail
 from worker.processes import SUPERVISOR_VARIABLE, end_run, kill_all, marked_processes, signal_process
@@ -191,6 +191,7 @@ class Care:
         marked = marked_processes()
         supervised = [process.supervisor_of for process in marked if process.supervisor_of is not None]
         runs = [process.run_dir for process in marked if process.run_dir is not None]
+        runs += cgroups.run_dirs(self._settings.run_root)
         with self._database.session_scope(read_only=True) as session:
             host_name = self._settings.host_name
             left = attempts.ended_placements(session, host_name, run_dirs=supervised, for_s=LEAVE_S)

@@ -3,6 +3,7 @@
 A process belongs to a run by an environment variable that every descendant inherits, so that one which left the
 process group, or whose parent died, is found as well. One that wrote over its environment (a process title does that)
 is found as a member of a session that others of the run are in, or, while its supervisor lives, as its descendant.
+Where the kernel lets us, the run has a control group, which none of its processes can leave (`worker.cgroups`).
 """
 
 import ctypes
@@ -21,6 +22,7 @@ import structlog
 
 from trainer.process_identity import is_alive
 from trainer.run_dir import RUN_DIR_VARIABLE
+from worker import cgroups
 
 SUPERVISOR_VARIABLE = "RANKZERO_SUPERVISOR_OF"
 """Environment variable with the run directory of the placement that a supervisor was started for."""
@@ -78,8 +80,12 @@ def end_run(run_dir: str, *, with_descendants: bool = False, timeout_s: float = 
     sessions: set[int] = set()
     # Two looks in a row must find none: a process that is just becoming another program shows no environment.
     looks_without = 0
+    group = cgroups.of_run(Path(run_dir))
     while looks_without < 2:
         marked = {process.pid for process in marked_processes() if process.run_dir == run_dir}
+        if group is not None:
+            marked |= group.pids() - {os.getpid()}
+            group.kill()
         sessions |= {session for session in map(_session, marked) if session is not None} - {os.getsid(0)}
         pids = marked | _members(sessions) | (_descendants() if with_descendants else set())
         looks_without = 0 if pids else looks_without + 1
@@ -88,6 +94,8 @@ def end_run(run_dir: str, *, with_descendants: bool = False, timeout_s: float = 
             log.error("processes_will_not_die", run_dir=run_dir, pids=sorted(pids))
             return False
         time.sleep(_LOOK_S)
+    if group is not None:
+        group.remove()
     return True
 
 

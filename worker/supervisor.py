@@ -31,7 +31,7 @@ from trainer.errors import CheckpointError
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.process_identity import identity, is_alive
 from trainer.run_dir import GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
-from worker import ending, failure_reports, stops
+from worker import cgroups, ending, failure_reports, stops
 from worker.backstop import Backstop
 from worker.clock import clock
 from worker.copies import Copies
@@ -134,11 +134,13 @@ class Supervisor:
             PARENT_PID_VARIABLE: str(os.getpid()),
             GRACE_VARIABLE: str(self._settings.checkpoint_grace_s),
         }
+        command = [sys.executable, "-m", "trainer", run_dir]
+        group = cgroups.make(self._run_dir.path)
         with (self._run_dir.path / "trainer.log").open("ab") as output:
             output.write("".join(f"{line}\n" for line in prepared.devices).encode())
             output.flush()  # before the trainer's first word
             return subprocess.Popen(
-                [sys.executable, "-m", "trainer", run_dir],
+                command if group is None else group.entering(command),
                 env=inherited | prepared.environment | own,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

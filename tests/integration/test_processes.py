@@ -13,6 +13,7 @@ import pytest
 from tests.waiting import wait_until
 from trainer.process_identity import identity, is_alive
 from trainer.run_dir import RUN_DIR_VARIABLE
+from worker import cgroups
 from worker.processes import SUPERVISOR_VARIABLE, end_run, marked_processes
 
 SUPERVISOR = """
@@ -28,6 +29,23 @@ run([sys.executable, "-c", rank, run_dir], env=environment, stdout=DEVNULL, stde
 print(end_run(run_dir, with_descendants=True))
 """
 """What `worker.supervisor` does with its run at the end; the run is one process, `rank`."""
+
+KILLED_SUPERVISOR = """
+import os, signal, sys
+from subprocess import DEVNULL, Popen
+from pathlib import Path
+from worker import cgroups
+
+run_dir, rank = sys.argv[1:]
+group = cgroups.make(Path(run_dir))
+if group is None:
+    sys.exit("this host lets nobody make cgroups")
+environment = os.environ | {"RANKZERO_RUN_DIR": run_dir}
+command = group.entering([sys.executable, "-c", rank, run_dir])
+Popen(command, env=environment, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True).wait()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+"""A supervisor that starts its run in a control group, and is killed when the run's first process has ended."""
 
 RANK = """
 import ctypes, os, sys, time
@@ -97,6 +115,31 @@ def test_an_orphan_that_left_its_session_is_dead_before_its_supervisor_says_so(r
 
     assert done.stdout == "True\n", done.stderr
     assert has_ended(escaped(run_dir))
+
+
+def test_one_that_hides_by_every_means_under_a_supervisor_that_was_killed_is_found_by_its_control_group(
+    run_dir: Path,
+) -> None:
+    rank = RANK.format(hide=WRITES_OVER_ITS_ENVIRONMENT, sleep=TELL_AND_SLEEP)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_SUPERVISOR, str(run_dir), rank],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if done.returncode == 1 and "lets nobody" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    pid = escaped(run_dir)
+    assert pid not in {process.pid for process in marked_processes()}
+    group = cgroups.of_run(run_dir)
+    assert group is not None
+
+    assert end_run(str(run_dir))
+
+    wait_until(lambda: has_ended(pid), timeout_s=5, what="the process that hid to end")
+    assert not group.path.exists()
 
 
 def test_a_run_is_ended_by_who_did_not_start_it_and_others_are_left_alone(run_dir: Path, tmp_path: Path) -> None:
