@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from jobs.planner import reasons
 from jobs.planner.fleet import UNKNOWN, Fleet
+from jobs.planner.matching import listed_names
 from jobs.planner.pools import soonest_of
 from jobs.planner.request import Request
 from jobs.planner.slots import Slot
@@ -25,6 +26,7 @@ class Demand:
         self.note = job.resume_note if job.resumes_on is not None else None
         self.unpreempted = -1
         """The highest priority for which stopping others was tried and did not help."""
+        self._names = listed_names(request)
         self.refusal: str | None = None
         """Why none of these jobs can run on the open hosts."""
         if len(self.pool.hosts_with(self.per_node, self.allowed)) < self.nodes:
@@ -39,6 +41,11 @@ class Demand:
     def allows(self, host: int) -> bool:
         """Whether these jobs may run on a host, if it has the devices."""
         return self.allowed is None or host in self.allowed
+
+    def in_rank_order(self, slots: list[Slot]) -> list[Slot]:
+        """Order the devices of one node as the request lists them."""
+        by_name = {slot.device.name: slot for slot in slots}
+        return slots if self._names is None else [by_name[name] for name in self._names]
 
     def place(self, ends: float) -> list[Slot] | None:
         """Return devices on which a job can start that ends then, node by node, or None."""

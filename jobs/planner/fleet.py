@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 
 from jobs.planner.matching import fits, has_accelerator, in_order_of_name, listed_names, pinned_host
@@ -32,8 +32,10 @@ class Fleet:
             for slot in self.held_by(job):
                 slot.hold(job, _expected_end(job, scene.now))
         self._models = {slot.model: slot.device for slot in self._by_id.values()}
-        self._pools: dict[frozenset[Model], ModelPool] = {}
-        self._pools_of: dict[Model, list[ModelPool]] = {}
+        self._model_pools: dict[frozenset[Model], ModelPool] = {}
+        self._list_pools: dict[frozenset[str], ListPool] = {}
+        self._pools_of = defaultdict[Model, list[ModelPool]](list)
+        self._changes = [0] * len(self.hosts)
 
     def __contains__(self, device_id: object) -> bool:
         return device_id in self._by_id
@@ -62,7 +64,7 @@ class Fleet:
         """The devices that a request may use, hosts aside."""
         names = listed_names(request)
         if names is not None:
-            return self._list_pool(names)
+            return self._list_pool(frozenset(names))
         models = frozenset(
             model for model, device in self._models.items() if fits(device, request, accelerated=self._accelerated)
         )
@@ -88,27 +90,35 @@ class Fleet:
         self._changed(slot, was_loose=False)
 
     def _changed(self, slot: Slot, *, was_loose: bool) -> None:
-        lost = was_loose and not slot.is_loose
+        self._changes[slot.host] += 1
+        if not was_loose or slot.is_loose:
+            return
         for pool in self._pools_of.get(slot.model, ()):
-            pool.note_change(slot, lost=lost)
-        if lost and "_loose_by_name" in self.__dict__:
+            pool.note_loss(slot)
+        if "_loose_by_name" in self.__dict__:
             self._loose_by_name[slot.device.name].discard(slot.host)
 
     def _model_pool(self, models: frozenset[Model]) -> ModelPool:
-        if models not in self._pools:
+        found = self._model_pools.get(models)
+        if found is None:
             matching = (
-                (number, [slot for slot in found if slot.model in models]) for number, found in enumerate(self._slots)
+                (host, [slot for slot in slots if slot.model in models]) for host, slots in enumerate(self._slots)
             )
-            self._pools[models] = pool = ModelPool(models, {number: found for number, found in matching if found})
+            found = ModelPool(models, {host: slots for host, slots in matching if slots}, self._changes)
+            self._model_pools[models] = found
             for model in models:
-                self._pools_of.setdefault(model, []).append(pool)
-        return self._pools[models]
+                self._pools_of[model].append(found)
+        return found
 
-    def _list_pool(self, names: Sequence[str]) -> ListPool:
-        kind = names[0].partition(":")[0]
-        alike = self._model_pool(frozenset(model for model in self._models if model[0] == kind))
-        loose = [self._loose_by_name[name] for name in names]
-        return ListPool(names, self._by_name, loose=loose, kind=alike)
+    def _list_pool(self, names: frozenset[str]) -> ListPool:
+        found = self._list_pools.get(names)
+        if found is None:
+            kind = min(names).partition(":")[0]
+            alike = self._model_pool(frozenset(model for model in self._models if model[0] == kind))
+            loose = [self._loose_by_name[name] for name in names]
+            found = ListPool(names, self._by_name, loose=loose, kind=alike, changes=self._changes)
+            self._list_pools[names] = found
+        return found
 
     @cached_property
     def _by_name(self) -> list[dict[str, Slot]]:

@@ -55,21 +55,21 @@ class _Plan:
             return [Wait(job.id, refusal, line_key)]
         slots = reservations.ready(demand.kept(job.reservation), ends) or demand.place(ends)
         if slots is not None:
-            return [self._start(job, slots, ends)]
+            return [self._start(job, demand, slots, ends)]
         self._blocked += 1
         if self._blocked > MOST_FORESEEN:
             return [Wait(job.id, demand.far_back, line_key)]
         return self._wait(job, demand, line_key)
 
-    def _start(self, job: WaitingJob, slots: list[Slot], ends: float) -> Start:
+    def _start(self, job: WaitingJob, demand: Demand, slots: list[Slot], ends: float) -> Start:
         for slot in slots:
             self._fleet.take(slot, job.id, ends)
         self._quotas.charge(job)
-        by_host = groupby(slots, key=lambda slot: slot.host)
-        return Start(
-            job.id,
-            tuple(Node(self._fleet.hosts[host].name, tuple(slot.device for slot in found)) for host, found in by_host),
-        )
+        nodes = []
+        for host, found in groupby(slots, key=lambda slot: slot.host):
+            devices = tuple(slot.device for slot in demand.in_rank_order(list(found)))
+            nodes.append(Node(self._fleet.hosts[host].name, devices))
+        return Start(job.id, tuple(nodes))
 
     def _wait(self, job: WaitingJob, demand: Demand, line_key: float) -> list[Decision]:
         if self._blocked > self._scene.policy.reservations:
@@ -77,7 +77,7 @@ class _Plan:
             reason, holders = reasons.in_the_way(slots, self._fleet.hosts, demand.note)
             start = reservations.book(self._fleet, slots, job)
             return [Wait(job.id, reason, line_key, start, holders)]
-        choice = reservations.choose(job, demand, self._preemption)
+        choice = reservations.choose(self._fleet, job, demand, self._preemption)
         reason, holders = reasons.in_the_way(choice.slots, self._fleet.hosts, demand.note)
         start, reservation = reservations.make(self._fleet, choice, job)
         self._quotas.keep_turn(job, reservation.start)

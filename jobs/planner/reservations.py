@@ -4,9 +4,12 @@ from dataclasses import dataclass, field
 
 from jobs.planner.demand import Demand
 from jobs.planner.fleet import UNKNOWN, Fleet
-from jobs.planner.preemption import Preemption
+from jobs.planner.preemption import Clearing, Preemption
 from jobs.planner.slots import Slot
 from jobs.planner.view import Reservation, RunningJob, WaitingJob
+
+WORTH_A_MOVE = 0.9
+"""A job moves to devices for which it waits at most this part of the time."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +19,7 @@ class Choice:
     slots: list[Slot]
     """Node by node."""
     start: float | None = None
-    """When they were expected, by an earlier plan."""
+    """The earliest that an earlier plan foretold for it."""
     preempts: bool = False
     victims: list[RunningJob] = field(default_factory=list)
     """Jobs to be stopped for it now."""
@@ -27,21 +30,23 @@ def ready(slots: list[Slot] | None, ends: float) -> list[Slot] | None:
     return slots if slots is not None and all(slot.can_be_used_until(ends) for slot in slots) else None
 
 
-def choose(job: WaitingJob, demand: Demand, preemption: Preemption) -> Choice:
-    """Choose what is set aside for a job: what was before, unless stopping others gives it devices at once.
+def choose(fleet: Fleet, job: WaitingJob, demand: Demand, preemption: Preemption) -> Choice:
+    """Choose what is set aside for a job: what was before, unless others are expected much sooner than ever before, or
+    stopping others gives it devices at once.
 
     A gang that went from host to host with every new forecast would find none of them whole in the end.
     """
-    kept = demand.kept(job.reservation)
-    before = job.reservation
-    if kept is not None and before is not None and all(_is_coming(slot) for slot in kept):
+    before, kept = job.reservation, demand.kept(job.reservation)
+    if before is None or kept is None:
+        clearing = preemption.clear(job, demand)
+        return _cleared(clearing, None) if clearing is not None else Choice(demand.soonest())
+    if all(_is_coming(slot) for slot in kept):
         return Choice(kept, before.start, before.preempts)
     clearing = preemption.clear(job, demand)
     if clearing is not None:
-        return Choice(clearing.slots, preempts=bool(clearing.victims), victims=clearing.victims)
-    if kept is not None and before is not None:
-        return Choice(kept, before.start)
-    return Choice(demand.soonest())
+        return _cleared(clearing, before.start)
+    sooner = demand.soonest()
+    return Choice(sooner if _is_worth_a_move(fleet, before, kept, sooner) else kept, before.start)
 
 
 def make(fleet: Fleet, choice: Choice, job: WaitingJob) -> tuple[float | None, Reservation]:
@@ -70,9 +75,26 @@ def book(fleet: Fleet, slots: list[Slot], job: WaitingJob) -> float | None:
     return start
 
 
+def _cleared(clearing: Clearing, foretold: float | None) -> Choice:
+    return Choice(clearing.slots, foretold, preempts=bool(clearing.victims), victims=clearing.victims)
+
+
 def _is_coming(slot: Slot) -> bool:
     """Whether a device is free, or will be as soon as the job on it has stopped, and nobody comes first."""
     return (not slot.is_taken or slot.is_leaving) and slot.kept_for is None
+
+
+def _is_worth_a_move(fleet: Fleet, before: Reservation, kept: list[Slot], sooner: list[Slot]) -> bool:
+    """Whether other devices are foretold to come a good part sooner than those that are kept, and than any before.
+
+    By the second, a job moves no more once the time has come that was foretold first: then it waits, at most, until
+    those that have its devices end.
+    """
+    start, now = _expected(fleet, sooner), fleet.now
+    if start is None or (before.start is not None and start >= before.start):
+        return False
+    expected = _expected(fleet, kept)
+    return expected is None or start - now < WORTH_A_MOVE * (expected - now)
 
 
 def _expected(fleet: Fleet, slots: list[Slot]) -> float | None:
