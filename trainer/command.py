@@ -8,7 +8,6 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,7 +20,7 @@ from trainer.errors import Cause, ConfigError, TrainingError, os_error_cause, wi
 from trainer.journal import finite_values
 from trainer.launch import RunDirBusyError, run_dir_tag
 from trainer.local_run import completion, new_run_dir, run_in
-from trainer.outcome import Outcome
+from trainer.outcome import Outcome, failed
 from trainer.parity_command import run_parity
 from trainer.preflight import best_of, check_inputs
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_USAGE, RUN_DIR_VARIABLE, RunDir
@@ -86,8 +85,7 @@ def _run_directory(run_dir: RunDir) -> int:
     except RunDirBusyError:
         raise  # the directory, and what it says of its error, are the other run's
     except TrainingError as error:
-        with suppress(OSError):  # on a full disk, the exit status still says that it is the configuration
-            ErrorReport.of(error, cause=error.cause, rank=None, traceback=None).write(run_dir.error)
+        failed(run_dir, ErrorReport.of(error, cause=error.cause, rank=None, traceback=None))
         raise
     return _tell(outcome, run_dir)
 

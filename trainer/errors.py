@@ -70,6 +70,10 @@ class DeviceError(ConfigError):
     """A device list is not one; the message names the offending token."""
 
 
+class MissingDeviceError(DeviceError):
+    """A device is named that this host does not have, or has no more."""
+
+
 class DataError(TrainingError, ValueError):
     """The data set is missing, empty or unreadable; the message names the file or folder."""
 

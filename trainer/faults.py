@@ -11,12 +11,14 @@ from types import FrameType
 import torch
 import torch.distributed as dist
 
+from trainer.device_faults import advice, cuda_cause
 from trainer.error_report import ErrorReport, safe_text, traceback_of
 from trainer.errors import Cause, TrainingError, os_error_cause
 from trainer.micro_batches import TOO_FEW_FOR_BATCHNORM
 
 _OUT_OF_MEMORY = re.compile(
-    r"out of memory|can't allocate memory|cannot allocate memory|not enough memory", re.IGNORECASE
+    r"out of memory|can't allocate memory|cannot allocate memory|not enough memory|CU(BLAS|DNN)_STATUS_ALLOC_FAILED",
+    re.IGNORECASE,
 )
 _COMMUNICATION = re.compile(r"\bgloo\b|\bnccl\b|Connection (closed|reset) by peer|TCPStore|Broken pipe", re.IGNORECASE)
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
@@ -46,6 +48,8 @@ def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = 
         # A single sample is enough where a layer sees several pixels of it, so this is not known beforehand.
         ways = "take a larger batch or image_size, or set sync_bn to true where several ranks share the batch"
         report = report.model_copy(update={"message": f"batch: too small for BatchNorm ({report.message}); {ways}"})
+    if (way := advice(report.message)) is not None:
+        report = report.model_copy(update={"message": f"{report.message.rstrip('.')}; {way}"})
     if _LOADER.match(text := safe_text(error)):
         # A loader process's exception arrives with its traceback for a message; what it said itself is the last line.
         report = report.model_copy(update={"message": _OUR_ERROR.sub("", text.strip().splitlines()[-1])})
@@ -92,6 +96,8 @@ def _own_cause(error: BaseException) -> Cause:
         return os_error_cause(error)
     if isinstance(error, ValueError) and TOO_FEW_FOR_BATCHNORM.search(safe_text(error)):
         return Cause.CONFIG
+    if isinstance(error, RuntimeError) and (cause := cuda_cause(safe_text(error))) is not None:
+        return cause  # of the device whose collectives fail, too
     if isinstance(error, dist.DistError):
         return Cause.COMMUNICATION
     if isinstance(error, RuntimeError):

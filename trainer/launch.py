@@ -21,6 +21,7 @@ from trainer.hang_report import report_hang
 from trainer.hang_watch import HangWatch
 from trainer.interrupting import stop_signals
 from trainer.micro_batches import with_way_out
+from trainer.oom_kills import OomKills
 from trainer.outcome import Outcome, RankEnd, conclude, failed
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.placement import check_placement
@@ -118,7 +119,7 @@ def _run_until_it_fits(
         smaller = smaller_parts(run_dir, config, outcome.error, since=since)
         if smaller is None:
             told = with_way_out(outcome.error, config, is_relaunched=config.nnodes == 1)
-            return outcome if told is outcome.error else failed(run_dir, told)
+            return outcome if told is outcome.error else failed(run_dir, told, config=config)
         commit(run_dir, smaller, outcome.error)
         config = smaller
 
@@ -134,6 +135,7 @@ class _Launch:
         """Those of this node, by local rank; so is everything below."""
         self.ended: dict[int, RankEnd] = {}
         """The ranks that have ended by themselves."""
+        self.oom_kills = OomKills()
         self.hang_watch = HangWatch(run_dir, config)
         self.hang: ErrorReport | None = None
         """Of the rank for which the others are ended, should one hang."""
@@ -206,14 +208,20 @@ class _Launch:
             return False
         self.hang = report
         if self.run_dir.completed() is None:
-            failed(self.run_dir, report)
+            failed(self.run_dir, report, config=self.config)
         return True
 
     def _collect(self) -> None:
+        self.oom_kills.look()
         for rank, process in enumerate(self.ranks):
             if rank not in self.ended and (status := process.poll()) is not None:
                 reached = self.run_dir.read_progress(rank)
-                self.ended[rank] = RankEnd(status, seen=datetime.now(UTC), phase=reached.phase if reached else None)
+                self.ended[rank] = RankEnd(
+                    status,
+                    seen=datetime.now(UTC),
+                    after_oom_kill=status != 0 and self.oom_kills.has_just_killed(),
+                    phase=reached.phase if reached else None,
+                )
 
     def _failed(self) -> bool:
         if self._is_script() and self.stop.signals:

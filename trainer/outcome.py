@@ -4,12 +4,21 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from trainer.config import SCRIPT
+from trainer.device_faults import abort_cause, advice
 from trainer.error_report import ErrorReport, signal_name
 from trainer.errors import Cause, os_error_cause
 from trainer.journal import Completed
+from trainer.log_tail import log_tail
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, RunConfig, RunDir
+
+_MISSING_DEVICE = "trainer.errors.MissingDeviceError"
+_NO_MEMORY = (
+    "the kernel ended a process at that moment because the host, or the part of it that this run may have, was out of "
+    "memory; take fewer num_workers or a smaller batch"
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,8 @@ class RankEnd:
     status: int
     """Exit status, or the negative number of the signal that ended it."""
     seen: datetime
+    after_oom_kill: bool = False
+    """The kernel had just ended some process for want of memory."""
     phase: str | None = None
     """Of its last Progress: its own word for what the exit status says. Any code may call os._exit()."""
 
@@ -89,7 +100,7 @@ def conclude(
     if config.node_rank > 0 and _passed_the_last_barrier(run_dir, config):
         return Outcome(has_done_its_part=True)
     if hang is not None:
-        return failed(run_dir, hang)
+        return failed(run_dir, hang, config=config)
     error = _first_failure(run_dir, config, ended)
     if stopped_by is not None and (error is None or _follows_a_stop(error, config)):
         error = _interruption(run_dir, config, f"stopped by {stopped_by.name}")
@@ -102,11 +113,18 @@ def conclude(
     elif config.nnodes > 1 and error.cause is Cause.COMMUNICATION and not _is_ours(error):
         message = f"node {config.node_rank} lost its peers: why, the other nodes tell ({error.message})"
         error = error.model_copy(update={"message": message, "rank": None})
-    return failed(run_dir, error)
+    return failed(run_dir, error, config=config)
 
 
-def failed(run_dir: RunDir, error: ErrorReport) -> Outcome:
-    """Write error.json. A disk that is full must not hide the error: the outcome carries it to whoever started us."""
+def failed(run_dir: RunDir, error: ErrorReport, *, config: RunConfig | None = None) -> Outcome:
+    """Write error.json, with the last lines of the log of the rank at fault, or of the launcher where there is none.
+
+    `config` says which of this node's logs a rank's is. A disk that is full must not hide the error: the outcome
+    carries it to whoever started us.
+    """
+    if error.log_tail is None:
+        log = run_dir.log(error.rank - _rank(config, 0)) if config and error.rank is not None else run_dir.launcher_log
+        error = error.model_copy(update={"log_tail": log_tail(log)})
     try:
         error.write(run_dir.error)
     except OSError as unwritten:
@@ -125,23 +143,27 @@ def _passed_the_last_barrier(run_dir: RunDir, config: RunConfig) -> bool:
 
 
 def _first_failure(run_dir: RunDir, config: RunConfig, ended: Mapping[int, RankEnd]) -> ErrorReport | None:
-    """Return the report of the rank at fault: the first by time; one that merely lost its peers, last."""
+    """Return the report of the rank at fault: the first by time; one that merely lost its peers, last.
+
+    A rank without its device comes first: it says so to the others, which then refuse to run by themselves.
+    """
     each = (_report(run_dir, config, local_rank, ended.get(local_rank)) for local_rank in _local_ranks(config))
     reports = [report for report in each if report is not None]
-    return min(reports, key=lambda report: (report.cause is Cause.COMMUNICATION, report.time), default=None)
+
+    def order(report: ErrorReport) -> tuple[bool, bool, datetime]:
+        return report.cause is Cause.COMMUNICATION, report.exception != _MISSING_DEVICE, report.time
+
+    return min(reports, key=order, default=None)
 
 
 def _report(run_dir: RunDir, config: RunConfig, local_rank: int, end: RankEnd | None) -> ErrorReport | None:
     if report := run_dir.read_rank_error(local_rank):
-        return report
+        return _as_known_here(report, config, end)
     if end is None or not end.is_failure:
         return None
     rank = _rank(config, local_rank)
     if end.status < 0:
-        name = signal_name(-end.status)
-        by = " (by hand, or by the kernel because memory ran out)" if name == "SIGKILL" else ""
-        message = f"rank {rank} was ended by {name}{by}"
-        return ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message=message, time=end.seen, rank=rank, signal=name)
+        return _killed(run_dir.log(local_rank), rank, end)
     if end.status in (0, EXIT_INTERRUPTED):
         return _early_end(rank, end, f"code in it called os._exit() or the like; its log is {run_dir.log(local_rank)}")
     if end.status == EXIT_DISK_FULL:
@@ -150,6 +172,33 @@ def _report(run_dir: RunDir, config: RunConfig, local_rank: int, end: RankEnd | 
         cause, why = Cause.EXCEPTION, f"see {run_dir.log(local_rank)}"
     message = f"rank {rank} ended with exit status {end.status}: {why}"
     return ErrorReport(cause=cause, message=message, time=end.seen, rank=rank, exit_code=end.status)
+
+
+def _as_known_here(report: ErrorReport, config: RunConfig, end: RankEnd | None) -> ErrorReport:
+    """Return a rank's own report with what it could not know."""
+    if report.exception == _MISSING_DEVICE and config.job_id is not None:
+        # The service has seen the device when it handed it out: it is not the job that names one that never was.
+        return report.model_copy(update={"cause": Cause.DEVICE})
+    if report.cause is Cause.KILLED_BY_SIGNAL and end is not None and end.after_oom_kill:  # a loader process
+        message = f"{report.message}; {_NO_MEMORY}"
+        return report.model_copy(update={"cause": Cause.OUT_OF_MEMORY, "message": message})
+    return report
+
+
+def _killed(log: Path, rank: int, end: RankEnd) -> ErrorReport:
+    """Describe the end of a rank by a signal, which the rank itself had no time to."""
+    name = signal_name(-end.status)
+    cause, why = Cause.KILLED_BY_SIGNAL, ""
+    if name == "SIGKILL" and end.after_oom_kill:
+        cause, why = Cause.OUT_OF_MEMORY, f": {_NO_MEMORY}"
+    elif name == "SIGKILL":
+        why = " (from outside: by hand, or by what else looks after this host)"
+    elif name == "SIGABRT":
+        said = log_tail(log) or ""
+        cause = abort_cause(said) or cause
+        why = f" (its log says why{f': {way}' if (way := advice(said)) else ''})"
+    message = f"rank {rank} was ended by {name}{why}"
+    return ErrorReport(cause=cause, message=message, time=end.seen, rank=rank, signal=name)
 
 
 def _early_end(rank: int, end: RankEnd, why: str) -> ErrorReport:

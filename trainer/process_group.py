@@ -15,7 +15,7 @@ import torch.distributed as dist
 from torch import nn
 
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
-from trainer.errors import DeviceError
+from trainer.errors import DeviceError, MissingDeviceError
 from trainer.roll_call import PeersMissingError, awaited, call_roll, patience_s
 from trainer.run_dir import RunConfig
 
@@ -272,13 +272,13 @@ def local_device(device: str, *, simulated: bool) -> torch.device:
         return torch.device("cpu")
     if device == "mps":
         if not torch.backends.mps.is_available():
-            raise DeviceError("device: 'mps' is not available on this host")
+            raise MissingDeviceError("device: 'mps' is not available on this host")
         return torch.device("mps")
     index = int(device.removeprefix("cuda:"))
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if index >= count:
         has = f"it has cuda:0 to cuda:{count - 1}" if count else "it has no CUDA device that torch can use"
-        raise DeviceError(f"device: {device!r} is not on this host; {has}")
+        raise MissingDeviceError(f"device: {device!r} is not on this host; {has}")
     return torch.device("cuda", index)
 
 

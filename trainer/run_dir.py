@@ -7,6 +7,7 @@ ranks/N.log          standard output and error of local rank N
 ranks/N.error.json   what local rank N itself knew of its failure   (ErrorReport)
 ranks/N.progress     how far local rank N is                        (Progress)
 checkpoints/         the checkpoint files that the journal names
+trainer.log          output of the launcher, where a supervisor has started it
 stopping             there once the launcher has told a script's ranks to stop
 profile/             a trace of a few steps, with `profile`         (trainer.profiling)
 call.pkl             objects of the script that called train()      (trainer.caller)
@@ -142,6 +143,10 @@ class RunDir:
 
     def log(self, local_rank: int) -> Path:
         return self.ranks / f"{local_rank}.log"
+
+    @property
+    def launcher_log(self) -> Path:
+        return self.path / "trainer.log"
 
     @property
     def stopping(self) -> Path:

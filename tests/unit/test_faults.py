@@ -28,6 +28,20 @@ from trainer.faults import cause_of, report_of
             RuntimeError("[/third_party/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer"),
             Cause.COMMUNICATION,
         ),
+        (RuntimeError("CUDA error: device-side assert triggered\nCompile with …"), Cause.EXCEPTION),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), Cause.EXCEPTION),
+        (RuntimeError("CUDA error: uncorrectable ECC error encountered"), Cause.DEVICE),
+        (RuntimeError("CUDA error: unspecified launch failure"), Cause.DEVICE),
+        (RuntimeError("CUDA error: out of memory"), Cause.OUT_OF_MEMORY),
+        (
+            RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+            Cause.OUT_OF_MEMORY,
+        ),
+        (torch.distributed.DistBackendError("NCCL error … ncclRemoteError: a peer has gone"), Cause.COMMUNICATION),
+        (
+            torch.distributed.DistBackendError("NCCL error … 'uncorrectable ECC error encountered'"),
+            Cause.DEVICE,
+        ),
         (RuntimeError("DataLoader worker (pid 12) is killed by signal: Killed. "), Cause.KILLED_BY_SIGNAL),
         (RuntimeError("DataLoader worker (pid(s) 12) exited unexpectedly"), Cause.KILLED_BY_SIGNAL),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), Cause.EXCEPTION),
@@ -69,6 +83,13 @@ def test_a_report_has_one_line_for_people_and_the_whole_traceback() -> None:
     assert (report.rank, report.message, report.exception) == (3, "ValueError: first line", "builtins.ValueError")
     assert report.traceback is not None
     assert "test_faults.py" in report.traceback
+
+
+def test_an_error_of_a_gpu_says_where_to_look_further() -> None:
+    ecc = report_of(RuntimeError("CUDA error: uncorrectable ECC error encountered"), rank=0)
+    assert "Xid" in ecc.message
+    label = report_of(RuntimeError("CUDA error: device-side assert triggered\nCompile with …"), rank=0)
+    assert "a label or an index out of range" in label.message
 
 
 class _Unreadable(torch.utils.data.Dataset[Any]):

@@ -223,6 +223,66 @@ def test_batchnorm_s_error_on_parts_of_a_batch_is_a_lack_of_memory(run_dir: RunD
     assert run_dir.read_error() == outcome.error
 
 
+def test_a_failure_has_the_last_lines_of_the_log_of_the_rank_at_fault(run_dir: RunDir) -> None:
+    outcome = launch(run_dir, start=_commands("echo of rank 0; exec sleep 60", "echo of rank 1; kill -9 $$"))
+    assert error_of(outcome).rank == 1
+    assert error_of(outcome).log_tail == "of rank 1"
+    assert run_dir.read_error() == outcome.error
+
+
+def test_a_failure_of_no_rank_has_the_last_lines_of_the_launcher_s_log(run_dir: RunDir) -> None:
+    run_dir.launcher_log.write_text("cuda:0 is GPU-1\n")
+    outcome = conclude(run_dir, config(), ended(EXIT_INTERRUPTED), stopped_by=signal.SIGTERM)
+    assert error_of(outcome).log_tail == "cuda:0 is GPU-1"
+
+
+@pytest.mark.parametrize("after_oom_kill", [False, True])
+def test_a_rank_that_the_kernel_kills_for_want_of_memory_ran_out_of_it(after_oom_kill: bool, run_dir: RunDir) -> None:
+    ends = {1: RankEnd(-signal.SIGKILL, BEGUN, after_oom_kill=after_oom_kill, phase="training")}
+    error = error_of(conclude(run_dir, config(), ends, stopped_by=None))
+    assert error.cause is (Cause.OUT_OF_MEMORY if after_oom_kill else Cause.KILLED_BY_SIGNAL)
+    assert (error.rank, error.signal) == (1, "SIGKILL")
+
+
+def test_so_did_one_whose_loader_process_the_kernel_kills(run_dir: RunDir) -> None:
+    write_error(run_dir, 1, Cause.KILLED_BY_SIGNAL)
+    ends = {1: RankEnd(EXIT_FAILED, BEGUN, after_oom_kill=True, phase="training")}
+    assert error_of(conclude(run_dir, config(), ends, stopped_by=None)).cause is Cause.OUT_OF_MEMORY
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("", Cause.KILLED_BY_SIGNAL),
+        ("[rank1]:[E] ProcessGroupNCCL.cpp:632 Watchdog caught collective operation timeout", Cause.COMMUNICATION),
+        ("what():  CUDA error: uncorrectable ECC error encountered", Cause.DEVICE),
+        ("what():  CUDA error: device-side assert triggered", Cause.EXCEPTION),
+    ],
+)
+def test_what_made_a_rank_abort_is_read_from_its_log(said: str, cause: Cause, run_dir: RunDir) -> None:
+    run_dir.log(1).write_text(f"terminate called\n{said}\n")
+    ends = {1: RankEnd(-signal.SIGABRT, BEGUN, phase="training")}
+    assert error_of(conclude(run_dir, config(), ends, stopped_by=None)).cause is cause
+
+
+@pytest.mark.parametrize(("job_id", "cause"), [(None, Cause.CONFIG), (7, Cause.DEVICE)])
+def test_a_device_that_is_gone_is_the_host_s_fault_once_the_service_has_handed_it_out(
+    job_id: int | None, cause: Cause, run_dir: RunDir
+) -> None:
+    write_error(run_dir, 0, Cause.CONFIG, exception="trainer.errors.ConfigError")
+    late = ErrorReport(
+        cause=Cause.CONFIG,
+        message="device: 'cuda:1' is not on this host",
+        time=BEGUN + timedelta(seconds=1),
+        rank=1,
+        exception="trainer.errors.MissingDeviceError",
+    )
+    late.write(run_dir.rank_error(1))
+    of_a_job = config().model_copy(update={"job_id": job_id})
+    error = error_of(conclude(run_dir, of_a_job, ended(EXIT_FAILED, EXIT_FAILED), stopped_by=None))
+    assert (error.rank, error.cause) == (1, cause)
+
+
 def _commands(*shell: str) -> StartMethod:
     """Start a shell's command in place of each local rank."""
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
 from trainer.error_report import ErrorReport, safe_text
-from trainer.errors import Cause, DeviceError
+from trainer.errors import Cause, MissingDeviceError
 from trainer.journal import CheckpointSaved, Completed, JournalWriter, Metrics, Started, read_records
 from trainer.reporting import ProgressFile
 from trainer.run_dir import EXIT_FAILED, EXIT_INTERRUPTED, RunConfig, RunDir
@@ -109,14 +109,14 @@ class _ScriptRank:
             JournalWriter(self._run_dir.journal).append(Started, world_size=environment.world_size, devices=devices)
 
     def _check_device(self) -> None:
-        """Raise DeviceError for a CUDA device that is not there: the program might train on the CPU unnoticed."""
+        """Raise MissingDeviceError for a CUDA device that is not there: the program might train on the CPU instead."""
         device = self._config.devices[self._environment.local_rank]
         if self._config.simulated or not device.startswith("cuda"):
             return
         import torch  # as what is to run on such a device does in any case
 
         if self._environment.local_rank >= torch.cuda.device_count():  # which looks without touching any
-            raise DeviceError(f"device: {device!r} is not on this host, or torch cannot use it")
+            raise MissingDeviceError(f"device: {device!r} is not on this host, or torch cannot use it")
 
     def _end_by(self, error: BaseException) -> None:
         """Tell what ended the program, and leave it a moment to end as Python ends."""
