@@ -49,8 +49,9 @@ class Copies(threading.Thread):
         self._is_in_trouble = False
         """The last try failed, and the job's events say so."""
         self._gone: set[int] = set()
-        """Ids of checkpoints whose files are not there: their copies never will be."""
-        self._left = 0
+        """Ids of checkpoints that will have no copy: their files are not there, or need none."""
+        self._left: list[int] = []
+        """Steps of those that had none when they were last looked at."""
 
     def run(self) -> None:
         """Copy until abandoned, or until all is copied once the run is over."""
@@ -58,7 +59,7 @@ class Copies(threading.Thread):
         while not self._is_abandoned.is_set() and not self._all_copied.is_set():
             succeeded = self._round_succeeds()
             wait_s = LOOK_S if succeeded else min(2 * wait_s, LONGEST_WAIT_S)
-            if succeeded and self._left > 0:
+            if succeeded and self._left:
                 continue
             # Once the run is over, what is left to come is only a shipping away.
             self._look_now.wait(_WATCH_S if succeeded and self._run_is_over.is_set() else wait_s)
@@ -73,13 +74,13 @@ class Copies(threading.Thread):
         while self.is_alive() and not self._all_copied.wait(_WATCH_S) and not is_pointless():
             if clock() - began > timeout_s:
                 self._tell(
-                    f"{self._left} checkpoints have no copy under {self._root} after {timeout_s:g} s (copy_grace_s): "
-                    "this host alone can continue from them"
+                    f"no copy under {self._root} of the checkpoints of steps {self._left} after {timeout_s:g} s "
+                    "(copy_grace_s): only hosts that share this one's run root can continue from them"
                 )
                 break
             if clock() - told >= TELL_S:
                 told = clock()
-                log.info("copies_awaited", left=self._left, seconds=round(clock() - began))
+                log.info("copies_awaited", steps=self._left, seconds=round(clock() - began))
         self._is_abandoned.set()
         self._look_now.set()
 
@@ -107,23 +108,27 @@ class Copies(threading.Thread):
         return True
 
     def _round(self) -> None:
-        target, own = storage.storage_of_root(self._root), storage.storage_of_run(self._run_dir.path)
+        own = storage.storage_of_run(self._run_dir.path)
         is_over = self._run_is_over.is_set()  # before the look: what is registered after it may have been missed
         job_id = self._placement.job_id
         with self._database.session_scope(read_only=True) as session:
-            missing = [] if own in (None, target) else copies.missing(session, job_id, storage=own)
-            left_over = copies.left_over(session, job_id, copy_storage=target)
+            missing = copies.missing(session, job_id, storage=own)
+            left_over = copies.left_over(session, job_id)
             is_complete = is_over and self._last_is_registered(copies.paths(session, job_id))
         missing = [each for each in missing if each.id not in self._gone]
-        self._left = len(missing)
+        self._left = [each.step for each in missing]
         if missing:
-            self._copy(missing[0], target)
+            self._copy(missing[0])
         for checkpoint in left_over:
             self._remove(checkpoint)
         if is_complete and not missing:
             self._all_copied.set()
 
-    def _copy(self, checkpoint: Checkpoint, target: str) -> None:
+    def _copy(self, checkpoint: Checkpoint) -> None:
+        target = storage.storage_of_root(self._root)
+        if target == checkpoint.storage:
+            self._gone.add(checkpoint.id)  # it lies where its copy would: whoever reads one reads the other
+            return
         try:
             parts = Path(checkpoint.path).relative_to(self._run_root).parts
         except ValueError:
@@ -142,7 +147,9 @@ class Copies(threading.Thread):
         log.info("checkpoint_copied", url=place, size_bytes=checkpoint.size_bytes, seconds=seconds)
 
     def _remove(self, checkpoint: Checkpoint) -> None:
-        assert checkpoint.copy_url is not None, "it has a storage"
+        assert checkpoint.copy_url is not None, "it has a copy"
+        if not checkpoint.copy_url.startswith(f"{self._root}/"):
+            return  # its job had another checkpoint root then, which may be out of our reach
         remote_files.remove(checkpoint.copy_url)
         with self._database.session_scope() as session:
             copies.forget_copy(session, self._placement, checkpoint)

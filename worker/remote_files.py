@@ -3,6 +3,7 @@
 Whatever a store raises arrives as an OSError that names the file: FileNotFoundError where there is none.
 """
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -131,8 +132,7 @@ def _as_os_error(place: str) -> Iterator[None]:
         yield
     except AbandonedError:
         raise
-    except FileNotFoundError as error:
-        raise FileNotFoundError(error.errno, "there is no such file", place) from error
     except Exception as error:
-        text = str(error).strip() or type(error).__name__
-        raise OSError(None, text.splitlines()[0], place) from error
+        text = (str(error).strip() or type(error).__name__).splitlines()[0]
+        number = errno.ENOENT if isinstance(error, FileNotFoundError) else errno.EIO
+        raise OSError(number, text, place) from error  # which makes a FileNotFoundError of the first

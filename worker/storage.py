@@ -1,5 +1,6 @@
 """Storages: the folders and object stores that a host can read, each under the id that all hosts sharing it know."""
 
+import errno
 import os
 import secrets
 import shutil
@@ -45,7 +46,7 @@ def mark(folder: Path) -> str:
     deadline = time.monotonic() + _MARK_WRITTEN_S
     while (found := read_mark(folder)) is None:
         if time.monotonic() > deadline:
-            raise OSError(None, "it holds no id, as after a crash; remove it", str(file))
+            raise OSError(errno.EIO, "it holds no id, as after a crash; remove it", str(file))
         time.sleep(0.05)  # another host is just writing it
     return found
 

@@ -47,10 +47,10 @@ def paths(session: Session, job_id: int) -> set[str]:
     return set(session.scalars(select(Checkpoint.path).where(Checkpoint.job_id == job_id)))
 
 
-def left_over(session: Session, job_id: int, *, copy_storage: str) -> Sequence[Checkpoint]:
-    """Return a job's checkpoints that its trainer has let go of, and whose copies still lie in this storage."""
+def left_over(session: Session, job_id: int) -> Sequence[Checkpoint]:
+    """Return a job's checkpoints that its trainer has let go of, and that have copies still."""
     removed = (Checkpoint.job_id == job_id, Checkpoint.removed_at.is_not(None))
-    query = select(Checkpoint).where(*removed, Checkpoint.copy_storage == copy_storage)
+    query = select(Checkpoint).where(*removed, Checkpoint.copy_url.is_not(None))
     return session.scalars(query.order_by(Checkpoint.id)).all()
 
 
