@@ -9,7 +9,7 @@ _READ_BYTES = 64 * 1024
 """More than is kept: a progress bar writes the same line over and over."""
 
 
-def log_tail(path: Path) -> str | None:
+def log_tail(path: Path, *, most_bytes: int = _MOST_BYTES) -> str | None:
     """Return the last 40 lines of a log, 8 KiB at most, or None where there is no log or nothing in it."""
     try:
         with path.open("rb") as log:
@@ -20,4 +20,4 @@ def log_tail(path: Path) -> str | None:
     text = content.decode(errors="replace").replace("\0", "\ufffd")  # which a database refuses
     lines = [line.rstrip("\r").rpartition("\r")[2].rstrip() for line in text.rstrip().split("\n")]
     tail = "\n".join(lines[-_MOST_LINES:]).encode()
-    return tail[-_MOST_BYTES:].decode(errors="ignore") or None
+    return tail[-most_bytes:].decode(errors="ignore") or None

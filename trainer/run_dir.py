@@ -31,6 +31,9 @@ GRACE_VARIABLE = "RANKZERO_TRAINER_GRACE_S"
 """Environment variable of the launcher: seconds that the ranks get to stop at a common step and save."""
 RESUME_VARIABLE = "RANKZERO_RESUME_FROM"
 """Environment variable of a script: the checkpoint that its earlier attempt reached; empty where there is none."""
+LONG_PHASES = ("starting", "compiling", "waiting")
+"""Phases in which a rank may be without progress for `LONGER` times as long as for a batch."""
+LONGER = 10
 EXIT_FAILED = 1
 """Exit status of a run that failed; error.json says why."""
 EXIT_USAGE = 2

@@ -1,13 +1,10 @@
 """The backstop: ends a run whose launcher, which is there to end ranks that hang, hangs itself or was stopped."""
 
-from trainer.run_dir import RunDir
+from trainer.run_dir import LONG_PHASES, LONGER, RunDir
 from worker.clock import clock
 
 SPARE_S = 60
 """Seconds, beside twice the limit, that the launcher gets to name the rank and end the run itself."""
-SLOW_PHASES = ("starting", "compiling")
-SLOW_FACTOR = 10
-"""How many times the limit the launcher gives a rank in those phases (trainer.hang_watch)."""
 LOOK_S = 1
 
 
@@ -31,7 +28,7 @@ class Backstop:
         if seen != self._seen:
             self._seen, self._changed_at = seen, clock()
         quiet_s = clock() - self._changed_at
-        if quiet_s <= self._patience_s(1) or quiet_s <= self._patience_s(SLOW_FACTOR if self._is_slow() else 1):
+        if quiet_s <= self._patience_s(1) or quiet_s <= self._patience_s(LONGER if self._is_slow() else 1):
             return None
         return quiet_s
 
@@ -39,9 +36,9 @@ class Backstop:
         return 2 * factor * self._limit_s + SPARE_S
 
     def _is_slow(self) -> bool:
-        """Whether some rank starts or compiles, or has not said anything yet."""
+        """Whether some rank is in a phase that may be long, or has not said anything yet."""
         each = [self._run_dir.read_progress(local_rank) for local_rank in range(self._local_world_size)]
-        return any(reached is None or reached.phase in SLOW_PHASES for reached in each)
+        return any(reached is None or reached.phase in LONG_PHASES for reached in each)
 
     def _stamp(self, local_rank: int) -> tuple[int, int] | None:
         try:

@@ -17,10 +17,10 @@ from jobs.errors import StaleAttemptError
 from jobs.settings import Settings
 from jobs.store import attempts, leases, quarantine
 from jobs.tables import Placement
+from trainer.log_tail import log_tail
 from trainer.process_identity import identity, is_alive, is_local
 from worker import cgroups, ending, failure_reports
 from worker.clock import clock
-from worker.log_tail import read_tail
 from worker.processes import SUPERVISOR_VARIABLE, end_run, kill_all, marked_processes, signal_process
 
 LEAVE_S = 5
@@ -121,7 +121,7 @@ class Care:
             except OSError as error:
                 self._give_up(placement, f"its supervisor could not be started: {error}")
         elif child.poll() is not None:
-            tail = read_tail(Path(placement.run_dir) / "supervisor.log", size_bytes=1000) or ""
+            tail = log_tail(Path(placement.run_dir) / "supervisor.log", most_bytes=1000) or ""
             self._give_up(placement, f"its supervisor exited with status {child.returncode} before its claim: {tail}")
 
     def _start_supervisor(self, placement: Placement) -> "subprocess.Popen[bytes]":

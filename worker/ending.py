@@ -11,9 +11,9 @@ from jobs.store.endings import Conclusion
 from jobs.tables import Placement
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause, JournalError
+from trainer.log_tail import log_tail
 from trainer.run_dir import RunDir
 from worker import failure_reports, resumption
-from worker.log_tail import read_tail
 from worker.shipping import Shipper
 
 log = structlog.get_logger()
@@ -76,8 +76,8 @@ def _with_log_tail(failure: ErrorReport, placement: Placement, run_dir: RunDir) 
     if failure.log_tail is not None:
         return failure
     local_rank = None if failure.rank is None else failure.rank - placement.node_rank * len(placement.devices)
-    tail = None if local_rank is None else read_tail(run_dir.log(local_rank))
-    return failure.model_copy(update={"log_tail": tail or read_tail(run_dir.path / "trainer.log")})
+    tail = None if local_rank is None else log_tail(run_dir.log(local_rank))
+    return failure.model_copy(update={"log_tail": tail or log_tail(run_dir.launcher_log)})
 
 
 def _reported(run_dir: RunDir) -> ErrorReport | None:
