@@ -1,25 +1,18 @@
 """The Python client: a service's HTTP API as methods."""
 
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
+from urllib.parse import quote
 
-import httpx2
-from pydantic import BaseModel, ValidationError
+from rankzero.connection import Connection, parsed
+from rankzero.errors import UnreachableError, WaitTimeoutError
+from rankzero.fleet import Host, Plan, Quota, Quotas
+from rankzero.models import Attempt, Checkpoint, Event, Job, LogChunk, Metric
 
-from rankzero.errors import RefusedError, UnreachableError, UsageError, WaitTimeoutError
-from rankzero.models import Attempt, Checkpoint, Event, Host, Job, LogChunk, Metric
-
-URL_VARIABLE = "RANKZERO_URL"
-DEFAULT_URL = "http://127.0.0.1:8000"
-PAGE = 1000
 PATIENCE_S = 60.0
 """How long following a job outlasts a service that does not answer, in seconds."""
-
-Model = TypeVar("Model", bound=BaseModel)
-Query = Mapping[str, str | int | Sequence[str] | None]
 
 
 class Client:
@@ -29,28 +22,39 @@ class Client:
     """
 
     def __init__(self, url: str | None = None, *, timeout_s: float = 30) -> None:
-        self.url = (url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
-        try:
-            self._http = httpx2.Client(base_url=self.url, timeout=timeout_s)
-            self._http.build_request("GET", "/")
-        except (httpx2.InvalidURL, ValueError) as error:
-            raise UsageError(f"{self.url!r} is no URL of a service: {error}") from error
+        self._connection = Connection(url, timeout_s=timeout_s)
+        self.url = self._connection.url
 
     def submit(self, spec: Mapping[str, Any] | None = None, **fields: Any) -> Job:
         """Submit a job and return it with its `warnings`; `fields` come on top of `spec`.
 
         `client.submit(device="0,1", train={"model": "resnet50", "data": "cifar10", "batch": 256})`
         """
-        body = {**(spec or {}), **fields}
-        try:
-            request = self._http.build_request("POST", "/jobs", json=body)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"the spec is no JSON: {error}") from error
-        return _parsed(Job, self._send(request))
+        return parsed(Job, self._connection.send("POST", "/jobs", {**(spec or {}), **fields}, of="spec"))
+
+    def plan(self, spec: Mapping[str, Any] | None = None, **fields: Any) -> Plan:
+        """Say what would become of a job if it were submitted now, with nothing stored."""
+        return parsed(Plan, self._connection.send("POST", "/jobs/plan", {**(spec or {}), **fields}, of="spec"))
+
+    def clone(
+        self,
+        job_id: int,
+        changes: Mapping[str, Any] | None = None,
+        *,
+        start_from: Mapping[str, Any] | None = None,
+    ) -> Job:
+        """Submit a job like another one and return it with its `warnings`.
+
+        `changes` is a JSON merge patch over the other's spec: `client.clone(7, {"train": {"lr": 0.01}})`. With
+        `start_from`, it starts from a checkpoint: `{"mode": "resume"}` from the last of that job, `{}` with the best
+        weights; `job` and `checkpoint` name any other.
+        """
+        body = {"changes": changes or {}} | ({} if start_from is None else {"start_from": start_from})
+        return parsed(Job, self._connection.send("POST", f"/jobs/{job_id}/clone", body, of="spec"))
 
     def get(self, job_id: int) -> Job:
         """Return a job."""
-        return _parsed(Job, self._get(f"/jobs/{job_id}"))
+        return parsed(Job, self._connection.get(f"/jobs/{job_id}"))
 
     def list(
         self,
@@ -58,15 +62,39 @@ class Client:
         state: Sequence[str] = (),
         labels: Mapping[str, str] | None = None,
         name: str | None = None,
+        user: str | None = None,
+        parent: int | None = None,
         sort: str = "-id",
     ) -> Iterator[Job]:
-        """Yield every job in any of these states, with all these labels, whose name contains `name`."""
+        """Yield every job in any of these states, with all these labels, whose name contains `name`, for this user, and
+        cloned from the job `parent` or begun with a checkpoint of it."""
         wanted = [f"{key}={value}" for key, value in (labels or {}).items()]
-        yield from self._pages("/jobs", Job, {"state": state, "label": wanted, "name": name, "sort": sort})
+        query = {"state": state, "label": wanted, "name": name, "user": user, "parent": parent, "sort": sort}
+        yield from self._connection.pages("/jobs", Job, query)
 
     def cancel(self, job_id: int) -> Job:
         """Ask for the end of a job; one that is over is returned as it is."""
-        return _parsed(Job, self._send(self._http.build_request("POST", f"/jobs/{job_id}/cancel")))
+        return self._verb(job_id, "cancel")
+
+    def pause(self, job_id: int) -> Job:
+        """Ask a job to stop with a checkpoint and to free its devices until it is resumed."""
+        return self._verb(job_id, "pause")
+
+    def resume(self, job_id: int) -> Job:
+        """Queue a paused job again; it goes on from its last checkpoint, on any devices that fit."""
+        return self._verb(job_id, "resume")
+
+    def retry(self, job_id: int) -> Job:
+        """Queue a failed job again, with all of its retries; it goes on from its last checkpoint."""
+        return self._verb(job_id, "retry")
+
+    def change(
+        self, job_id: int, *, priority: int | None = None, labels: Mapping[str, str | None] | None = None
+    ) -> Job:
+        """Change a job's priority, or some of its labels: None takes a label away, and those not named stay."""
+        given = {"priority": priority, "labels": labels}
+        changes = {name: value for name, value in given.items() if value is not None}
+        return parsed(Job, self._connection.send("PATCH", f"/jobs/{job_id}", changes, of="change"))
 
     def follow(self, job_id: int, *, poll_s: float = 0.5) -> Iterator[Job]:
         """Yield the job now and after every change, until it is over.
@@ -95,41 +123,69 @@ class Client:
 
     def metrics(self, job_id: int, *, names: Sequence[str] = (), from_step: int = 0) -> Iterator[Metric]:
         """Yield a job's metric values by name and step: for each step that of the newest attempt that reached it."""
-        yield from self._pages(f"/jobs/{job_id}/metrics", Metric, {"name": names, "from_step": from_step})
+        yield from self._connection.pages(f"/jobs/{job_id}/metrics", Metric, {"name": names, "from_step": from_step})
 
     def checkpoints(self, job_id: int) -> Iterator[Checkpoint]:
         """Yield a job's checkpoints that still exist, oldest first."""
-        yield from self._pages(f"/jobs/{job_id}/checkpoints", Checkpoint, {})
+        yield from self._connection.pages(f"/jobs/{job_id}/checkpoints", Checkpoint, {})
 
     def attempts(self, job_id: int) -> Sequence[Attempt]:
         """Return a job's attempts, oldest first, with the devices each was given."""
-        return [_parsed(Attempt, item) for item in self._get(f"/jobs/{job_id}/attempts")["items"]]
+        return [parsed(Attempt, item) for item in self._connection.get(f"/jobs/{job_id}/attempts")["items"]]
 
     def events(self, job_id: int, *, after: int = 0) -> Iterator[Event]:
         """Yield what has happened to a job after the event `after`, oldest first."""
-        yield from self._tail(f"/jobs/{job_id}/events", Event, {}, after)
+        yield from self._connection.tail(f"/jobs/{job_id}/events", Event, {}, after)
 
     def logs(
         self, job_id: int, *, rank: int | None = None, attempt: int | None = None, after: int = 0
     ) -> Iterator[LogChunk]:
         """Yield what a job's ranks have printed after the piece `after`, in the order it was shipped."""
-        yield from self._tail(f"/jobs/{job_id}/logs", LogChunk, {"rank": rank, "attempt": attempt}, after)
+        yield from self._connection.tail(f"/jobs/{job_id}/logs", LogChunk, {"rank": rank, "attempt": attempt}, after)
 
     def hosts(self) -> Sequence[Host]:
         """Return every host with its devices."""
-        return [_parsed(Host, item) for item in self._get("/hosts")["items"]]
+        return [parsed(Host, item) for item in self._connection.get("/hosts")["items"]]
+
+    def drain(self, host: str, *, note: str | None = None, evict: bool = False) -> Host:
+        """Have a host get no new jobs until it is taken back; `evict` also stops those on it, with a checkpoint, and
+        queues them again."""
+        return parsed(
+            Host, self._connection.send("POST", f"/hosts/{_part(host)}/drain", {"note": note, "evict": evict})
+        )
+
+    def undrain(self, host: str) -> Host:
+        """Take a drained host back."""
+        return parsed(Host, self._connection.send("POST", f"/hosts/{_part(host)}/undrain"))
+
+    def release(self, host: str, device: str) -> Host:
+        """Hand out a device again that was taken away after attempts were lost on it."""
+        return parsed(Host, self._connection.send("POST", f"/hosts/{_part(host)}/devices/{_part(device)}/release"))
+
+    def quotas(self) -> Quotas:
+        """Return every quota, and what each user's jobs hold and have used lately."""
+        return parsed(Quotas, self._connection.get("/quotas"))
+
+    def set_quota(self, kind: str, subject: str, *, max_devices: int | None = None, share: float = 1) -> Quota:
+        """Set the quota of a `user`, or of a `label` by its `key=value`, in place of the one it had."""
+        body = {"max_devices": max_devices, "share": share}
+        return parsed(Quota, self._connection.send("PUT", f"/quotas/{_part(kind)}/{_part(subject)}", body))
+
+    def delete_quota(self, kind: str, subject: str) -> None:
+        """Take a quota away."""
+        self._connection.send("DELETE", f"/quotas/{_part(kind)}/{_part(subject)}")
 
     def is_ready(self) -> bool:
         """Whether the service answers and can take jobs."""
         try:
-            self._get("/readyz")
+            self._connection.get("/readyz")
         except UnreachableError:
             return False
         return True
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -156,69 +212,10 @@ class Client:
             answered_at = time.monotonic()
             yield job
 
-    def _pages(self, path: str, model: type[Model], query: Query) -> Iterator[Model]:
-        cursor: str | None = None
-        while True:
-            page = self._get(path, {**query, "size": PAGE, "cursor": cursor})
-            for item in page["items"]:
-                yield _parsed(model, item)
-            cursor = page["next_page"]
-            if cursor is None:
-                return
-
-    def _tail(self, path: str, model: type[Model], query: Query, after: int) -> Iterator[Model]:
-        while True:
-            answer = self._get(path, {**query, "after": after, "limit": PAGE})
-            for item in answer["items"]:
-                yield _parsed(model, item)
-            if len(answer["items"]) < PAGE:
-                return
-            after = answer["after"]
-
-    def _get(self, path: str, query: Query | None = None) -> Any:
-        params = {key: value for key, value in (query or {}).items() if value is not None}
-        return self._send(self._http.build_request("GET", path, params=params))
-
-    def _send(self, request: httpx2.Request) -> Any:
-        try:
-            response = self._http.send(request)
-        except httpx2.TimeoutException as error:
-            raise UnreachableError(f"the service at {self.url} does not answer in time") from error
-        except httpx2.TransportError as error:
-            way_out = f"start one with `rankzero up`, or name another with {URL_VARIABLE}"
-            raise UnreachableError(f"no service at {self.url} ({error}); {way_out}") from error
-        if response.is_success:
-            return _json(response, self.url)
-        raise _refusal(response, self.url)
+    def _verb(self, job_id: int, verb: str) -> Job:
+        return parsed(Job, self._connection.send("POST", f"/jobs/{job_id}/{verb}"))
 
 
-def _parsed(model: type[Model], content: Any) -> Model:
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise RefusedError(
-            f"the service's answer is not understood ({where}: {first['msg']}); client and service differ in version",
-            status=200,
-        ) from error
-
-
-def _json(response: httpx2.Response, url: str) -> Any:
-    try:
-        return response.json()
-    except ValueError as error:
-        raise RefusedError(f"what answers at {url} is no RankZero service", status=response.status_code) from error
-
-
-def _refusal(response: httpx2.Response, url: str) -> RefusedError | UnreachableError:
-    """Turn a problem document into an error of one line."""
-    try:
-        problem = response.json()
-        detail = str(problem["detail"])
-        fields = {each["field"]: each["message"] for each in problem.get("errors", [])}
-    except (ValueError, KeyError, TypeError):
-        detail, fields = f"{url} answers {response.status_code} {response.reason_phrase}", {}
-    if response.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
-        return UnreachableError(detail)
-    return RefusedError(detail, status=response.status_code, fields=fields)
+def _part(name: str) -> str:
+    """A name as one part of a path, whatever is in it."""
+    return quote(name, safe="")

@@ -1,4 +1,4 @@
-"""What the service answers with, as the client returns it. Fields of a newer service are kept, not refused."""
+"""What the service answers with about jobs, as the client returns it. Fields of a newer service are kept."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,11 +9,13 @@ from pydantic import BaseModel, ConfigDict
 TERMINAL = frozenset({"succeeded", "failed", "cancelled"})
 
 
-class _Answer(BaseModel):
+class Answer(BaseModel):
+    """Base of all that the service answers with."""
+
     model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
 
 
-class Progress(_Answer):
+class Progress(Answer):
     """How far the newest attempt is."""
 
     step: int | None = None
@@ -30,16 +32,26 @@ class Progress(_Answer):
     """The latest value of each metric; None where it is not finite."""
 
 
-class Failure(_Answer):
+class Failure(Answer):
     """Why an attempt failed."""
 
     cause: str
     message: str
     rank: int | None = None
     traceback: str | None = None
+    log_tail: str | None = None
+    """The last lines that the rank printed, or its launcher where no rank was at fault."""
 
 
-class Job(_Answer):
+class Holder(Answer):
+    """A device that a job waits for, and the job that has it or comes before it."""
+
+    host: str
+    device: str
+    job_id: int
+
+
+class Job(Answer):
     """A job: what was asked for, and where it is."""
 
     id: int
@@ -52,8 +64,21 @@ class Job(_Answer):
     labels: Mapping[str, str]
     spec: Mapping[str, Any]
     world_size: int | None
+    user: str | None = None
+    parent_id: int | None = None
+    """The job that it was cloned from, or else whose checkpoint it starts from."""
+    parent_checkpoint_id: int | None = None
+    """The checkpoint that it starts from."""
     reason: str | None
     """What a queued job waits for."""
+    position: int | None = None
+    """Its place in the line, from 1."""
+    predicted_start: datetime | None = None
+    """When it will start, as far as that can be foretold."""
+    waits_for: tuple[Holder, ...] | None = None
+    """Who is in its way, the first few."""
+    not_before: datetime | None = None
+    """Until when it rests after an attempt was lost."""
     failure: Failure | None
     progress: Progress | None
     created_at: datetime
@@ -76,7 +101,7 @@ class Job(_Answer):
         return str(device)
 
 
-class Device(_Answer):
+class Device(Answer):
     """A device."""
 
     name: str
@@ -90,7 +115,7 @@ class Device(_Answer):
     simulated: bool
 
 
-class Placement(_Answer):
+class Placement(Answer):
     """One host's share of an attempt."""
 
     node_rank: int
@@ -101,7 +126,7 @@ class Placement(_Answer):
     """When its supervisor took it."""
 
 
-class Attempt(_Answer):
+class Attempt(Answer):
     """One try at running a job."""
 
     number: int
@@ -116,7 +141,7 @@ class Attempt(_Answer):
     placements: tuple[Placement, ...]
 
 
-class Metric(_Answer):
+class Metric(Answer):
     """One value of one metric."""
 
     name: str
@@ -129,7 +154,7 @@ class Metric(_Answer):
     kind: str | None
 
 
-class Checkpoint(_Answer):
+class Checkpoint(Answer):
     """A committed checkpoint file."""
 
     id: int
@@ -146,7 +171,7 @@ class Checkpoint(_Answer):
     created_at: datetime
 
 
-class Event(_Answer):
+class Event(Answer):
     """Something that happened to a job."""
 
     id: int
@@ -158,7 +183,7 @@ class Event(_Answer):
     detail: Mapping[str, Any]
 
 
-class LogChunk(_Answer):
+class LogChunk(Answer):
     """A piece of one rank's output."""
 
     id: int
@@ -167,18 +192,3 @@ class LogChunk(_Answer):
     offset: int
     text: str
     at: datetime
-
-
-class HostDevice(Device):
-    """A device of a host; `held_by` names the job and the attempt that hold it."""
-
-    held_by: Mapping[str, int] | None
-
-
-class Host(_Answer):
-    """A machine with a worker."""
-
-    name: str
-    alive: bool
-    heartbeat_at: datetime
-    devices: tuple[HostDevice, ...]

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rankzero.fleet import Plan
 from rankzero.models import Attempt, Checkpoint, Device, Failure, Job
 
 EXAMPLE = "--model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05"
@@ -52,15 +53,20 @@ def print_job(
     lines = [
         ("job", f"{job.id}  {escape(job.name)}"),
         ("state", in_colour(job.state) + (f"  ({escape(job.reason)})" if job.reason else "")),
-        ("device", f"{job.device}  ({job.world_size} {'rank' if job.world_size == 1 else 'ranks'})"),
+        *([("line", place_of(job.position, job.predicted_start))] if job.position is not None else []),
+        ("device", f"{escape(devices_of(job))}  ({job.world_size} {'rank' if job.world_size == 1 else 'ranks'})"),
         ("train", escape(training_of(job))),
         ("progress", progress_of(job)),
         ("created", f"{job.created_at.isoformat()}  ({age_of(job)} ago)"),
     ]
     if job.progress is not None and job.progress.values:
         lines.append(("metrics", escape(in_figures(job.progress.values))))
+    if job.user is not None:
+        lines.append(("user", escape(job.user)))
     if job.labels:
-        lines.append(("labels", escape(", ".join(f"{key}={value}" for key, value in job.labels.items()))))
+        lines.append(("labels", escape(labels_of(job))))
+    if job.parent_id is not None:
+        lines.append(("parent", parent_of(job)))
     lines += [(f"attempt {attempt.number}", escape(describe_attempt(attempt))) for attempt in attempts]
     for checkpoint in checkpoints:
         name = f"checkpoint ({'best, ' if checkpoint.best else ''}step {checkpoint.step})"
@@ -70,8 +76,35 @@ def print_job(
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
         console.print(f"{name:<{width}}  {text}", soft_wrap=True, highlight=False)
-    if job.failure is not None and job.failure.cause == "exception" and job.failure.traceback and job.state == "failed":
-        console.print(job.failure.traceback, markup=False, highlight=False, soft_wrap=True)
+    if job.failure is not None and job.state == "failed":
+        print_evidence(console, job.failure)
+
+
+def print_evidence(console: Console, failure: Failure) -> None:
+    """Print where a rank stood when it failed, and the last that it printed."""
+    stack = failure.traceback if failure.cause in ("exception", "hang") else None
+    if stack:
+        console.print(stack.rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
+    # A rank prints its traceback too: once is enough.
+    if failure.log_tail and not (stack and stack.rstrip().rpartition("\n")[2] in failure.log_tail):
+        of = "of the launcher's log" if failure.rank is None else f"of rank {failure.rank}'s log"
+        console.print(f"the last lines {of}:", highlight=False)
+        console.print(failure.log_tail.rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
+
+
+def print_plan(console: Console, plan: Plan) -> None:
+    """Print what would become of a job."""
+    if plan.starts_now:
+        lines = [f"starts now on {each.host}: {','.join(each.devices)}" for each in plan.placements]
+    else:
+        lines = [f"waits: {plan.reason}", f"its place in the line: {place_of(plan.position, plan.predicted_start)}"]
+    share = "" if plan.batch_per_rank is None else f", {plan.batch_per_rank} samples of each batch on each"
+    lines.append(f"{plan.world_size} {'rank' if plan.world_size == 1 else 'ranks'}{share}")
+    for host in plan.hosts:
+        closed = f"; it is {host.closed}" if host.closed else ""
+        lines.append(f"could run on {host.host}: {len(host.free)} of {host.devices} devices free{closed}")
+    lines += [f"warning: {warning}" for warning in plan.warnings]
+    console.print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
 
 
 def describe_failure(failure: Failure) -> str:
@@ -102,6 +135,36 @@ def device_names(devices: Sequence[Device]) -> str:
     """Return the names of an attempt's devices, and whether they are simulated."""
     names = ",".join(device.name for device in devices)
     return f"{names} (simulated)" if any(device.simulated for device in devices) else names
+
+
+def devices_of(job: Job) -> str:
+    """Return the devices that a job asked for, and on how many hosts."""
+    nodes, host = job.spec.get("nodes") or 1, job.spec.get("host")
+    where = f" on each of {nodes} hosts" if nodes > 1 else f" on {host}" if host else ""
+    return f"{job.device}{where}"
+
+
+def place_of(position: int | None, predicted_start: datetime | None) -> str:
+    """Return a place in the line in words, and when it comes to an end, as far as that can be foretold."""
+    if predicted_start is None:
+        return f"{position}; its start cannot be foretold"
+    left_s = (predicted_start - datetime.now(UTC)).total_seconds()
+    return f"{position}; starts in about {in_words(left_s)}" if left_s >= 1 else f"{position}; starts soon"
+
+
+def labels_of(job: Job) -> str:
+    """Return a job's labels in a line."""
+    return ", ".join(f"{key}={value}" for key, value in job.labels.items())
+
+
+def parent_of(job: Job) -> str:
+    """Return which job it came from, and what it started with."""
+    start = job.spec.get("start_from") or {}
+    if job.parent_checkpoint_id is None:
+        return f"cloned from job {job.parent_id}"
+    what = "goes on from" if start.get("mode") == "resume" else "begins with the weights of"
+    of = f"checkpoint {job.parent_checkpoint_id} of job {start.get('job', job.parent_id)}"
+    return f"job {job.parent_id}; {what} {of}"
 
 
 def training_of(job: Job) -> str:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,11 +17,7 @@ def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     """The API, with no broker; the module's tests run once on each engine."""
     folder = tmp_path_factory.mktemp("api")
     if request.param == "sqlite":
-        template: Path = request.getfixturevalue("migrated_sqlite_template")
-        path = folder / "rankzero.db"
-        with closing(sqlite3.connect(template)) as source, closing(sqlite3.connect(path)) as target:
-            source.backup(target)
-        with ApiServer(f"sqlite:///{path}", folder) as server:
+        with api_on_sqlite(request.getfixturevalue("migrated_sqlite_template"), folder) as server:
             yield server
         return
     postgres: PostgresServer = request.getfixturevalue("postgres_session")
@@ -31,3 +27,13 @@ def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
     with ApiServer(url, folder) as server:
         yield server
     drop(postgres, url)
+
+
+@contextmanager
+def api_on_sqlite(template: Path, folder: Path) -> Iterator[ApiServer]:
+    """The API on a copy of a migrated database, with no broker."""
+    path = folder / "rankzero.db"
+    with closing(sqlite3.connect(template)) as source, closing(sqlite3.connect(path)) as target:
+        source.backup(target)
+    with ApiServer(f"sqlite:///{path}", folder) as server:
+        yield server

@@ -1,6 +1,7 @@
 """A job on its way through the store, as planner and supervisor would move it, without their processes."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from jobs.database import Database, lock_planning, now
@@ -44,6 +45,12 @@ class RunningJob:
     def end(self, outcome: Outcome, *, failure: dict[str, Any] | None = None) -> None:
         """End the attempt, as its supervisor does."""
         end_as(self.database, self.placement, outcome, failure=failure)
+
+
+def saved(path: str, *, step: int = 1) -> CheckpointFile:
+    """A best checkpoint at this path."""
+    at = datetime.now(UTC)
+    return CheckpointFile(path=path, step=step, epoch=1, sha256="0" * 64, size_bytes=1, best=True, values={}, at=at)
 
 
 def start_job(database: Database, job_id: int) -> RunningJob:

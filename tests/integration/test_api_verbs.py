@@ -13,7 +13,7 @@ FAILURE = {"cause": "hang", "message": "rank 1 made no progress", "rank": 1, "tr
 
 
 def failed(api: ApiServer) -> int:
-    run = start_job(api.database, api.submit(device="0,1"))
+    run = start_job(api.database, api.submit(device="0,1", max_retries=0))
     run.end(Outcome.FAILED, failure=FAILURE)
     return run.job_id
 

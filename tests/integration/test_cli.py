@@ -1,42 +1,18 @@
 """The command `rankzero` as a process, against a real API: what it prints and the exit code it ends with."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from jobs.states import Outcome
-from jobs.store.reports import CheckpointFile, LogPiece
+from jobs.store.reports import LogPiece
 from tests.api_server import ApiServer
-from tests.integration.running_job import start_job
+from tests.integration.command import DETACHED, document, rankzero
+from tests.integration.running_job import saved, start_job
 from tests.ports import PortClaim
 from tests.waiting import wait_until
-
-DETACHED = ("submit", "--model", "resnet18", "--data", "digits", "-d", "--json")
-
-
-def rankzero(url: str, *arguments: str, stdin: str | None = None) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "rankzero.cli", *arguments],
-        env=os.environ | {"RANKZERO_URL": url, "COLUMNS": "200"},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-
-
-def document(done: "subprocess.CompletedProcess[str]") -> Any:
-    """The one JSON document on standard output."""
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_a_job_is_submitted_by_flags_on_top_of_a_file(api: ApiServer, tmp_path: Path) -> None:
@@ -113,18 +89,7 @@ def test_logs_of_several_ranks_come_in_whole_lines_with_the_rank(api: ApiServer)
 
 def test_show_names_devices_as_simulated_and_the_best_checkpoint(api: ApiServer) -> None:
     run = start_job(api.database, api.submit(device="0,1", name="[red]not markup[/]"))
-    run.add(
-        checkpoint=CheckpointFile(
-            path="/runs/[1].pt",
-            step=1,
-            epoch=1,
-            sha256="0" * 64,
-            size_bytes=1,
-            best=True,
-            values={},
-            at=datetime.now(UTC),
-        )
-    )
+    run.add(checkpoint=saved("/runs/[1].pt"))
     run.end(Outcome.SUCCEEDED)
     shown = rankzero(api.url, "show", str(run.job_id)).stdout
     assert f"cuda:0,cuda:1 (simulated) on {run.placement.host_name}" in shown
@@ -148,6 +113,7 @@ def test_show_names_devices_as_simulated_and_the_best_checkpoint(api: ApiServer)
         (("show", "999999"), None, "no job 999999"),
         (("logs", "999999"), None, "no job 999999"),
         (("cancel", "999999"), None, "no job 999999"),
+        (("pause", "999999"), None, "no job 999999"),
         (("ls", "--state", "done"), None, "state"),
         (("ls", "--sort", "colour"), None, "sort"),
     ],

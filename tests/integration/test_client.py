@@ -34,7 +34,7 @@ def test_a_submitted_job_is_found_again_and_cancelled(client: Client) -> None:
 
 
 def test_listing_goes_through_every_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rankzero.client.PAGE", 2)
+    monkeypatch.setattr("rankzero.connection.PAGE", 2)
     mine = [client.submit(device="cpu", train=TRAIN, labels={"of": "list"}).id for _ in range(5)]
     assert [job.id for job in client.list(labels={"of": "list"}, sort="id")] == mine
 

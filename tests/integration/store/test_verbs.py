@@ -123,8 +123,8 @@ def test_a_job_that_is_resumed_while_it_still_stops_is_queued_as_soon_as_it_has_
 
     assert service.end(placement, Outcome.PAUSED) == "queued"
 
-    assert service.moves(placement.job_id)[-2:] == [("running", "paused"), ("paused", "queued")]
-    assert service.job(placement.job_id).retries == 0
+    job = service.job(placement.job_id)
+    assert (job.intent, job.retries, job.not_before) == ("run", 0, None)
     assert [each.job_id for each in service.plan()] == [placement.job_id]
 
 

@@ -1,0 +1,63 @@
+"""How the words of the command's options are read."""
+
+from typing import Any
+
+import pytest
+
+from rankzero.cli.options import parse_duration, parse_start
+from rankzero.cli.verbs import parse_change
+from rankzero.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [(None, None), ("90", 90), ("90s", 90), ("30m", 1800), ("1.5h", 5400), ("2 d", 172_800), ("0", 0)],
+)
+def test_a_duration_is_read_in_seconds(text: str | None, seconds: float | None) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-1", "1h30m", "1e3", "h", "1w", "\u0661h"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="write it as 90s"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("start_from", "mode", "expected"),
+    [
+        (None, None, None),
+        ("7", None, {"job": 7}),
+        ("7:12", "resume", {"job": 7, "checkpoint": 12, "mode": "resume"}),
+    ],
+)
+def test_a_start_names_a_job_and_may_name_a_checkpoint(
+    start_from: str | None, mode: str | None, expected: dict[str, Any] | None
+) -> None:
+    assert parse_start(start_from, mode) == expected
+
+
+@pytest.mark.parametrize(
+    ("start_from", "mode", "complaint"),
+    [
+        ("last", None, "JOB or JOB:CHECKPOINT"),
+        ("7:", None, "JOB or JOB:CHECKPOINT"),
+        (None, "resume", "name its job with --start-from"),
+    ],
+)
+def test_what_is_no_start_is_refused(start_from: str | None, mode: str | None, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        parse_start(start_from, mode)
+
+
+@pytest.mark.parametrize(
+    ("word", "change"), [("a=b", ("a", "b")), ("a=", ("a", "")), ("a=b-", ("a", "b-")), ("a-", ("a", None))]
+)
+def test_a_label_is_set_or_taken_away(word: str, change: tuple[str, str | None]) -> None:
+    assert parse_change(word) == change
+
+
+@pytest.mark.parametrize("word", ["", "-", "a", "=b"])
+def test_what_is_neither_is_refused(word: str) -> None:
+    with pytest.raises(UsageError, match="key=value, or as key-"):
+        parse_change(word)
