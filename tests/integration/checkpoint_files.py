@@ -69,10 +69,10 @@ class SavingRun:
         return [detail["message"] for detail in details if detail["level"] == "warning"]
 
 
-def start_run(service: Service, run_root: Path) -> SavingRun:
+def start_run(service: Service, run_root: Path, *, device: str = "0") -> SavingRun:
     """Bring a new job to where it saves its first checkpoint."""
     storage.mark(run_root)
-    placement = service.run("0")
+    placement = service.run(device)
     run_dir = RunDir(run_root / f"job-{placement.job_id}" / f"attempt-{placement.attempt}-token")
     run_dir.checkpoints.mkdir(parents=True)
     with service.database.session_scope() as session:

@@ -9,7 +9,7 @@ import pytest
 from jobs.database import Database
 from tests.integration.checkpoint_files import SavingRun, name, start_run
 from tests.integration.store.conftest import Service
-from tests.object_store import object_store
+from tests.object_store import ROOT, ObjectStore
 from tests.waiting import wait_until
 from worker import copies, remote_files, storage
 from worker.copies import Copies
@@ -30,10 +30,10 @@ def root(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     if request.param == "folder":
         yield str(tmp_path / "shared")
         return
-    with object_store() as variables:
-        for variable, value in variables.items():
+    with ObjectStore() as store:
+        for variable, value in store.variables.items():
             monkeypatch.setenv(variable, value)
-        yield "s3://bucket/runs"
+        yield ROOT
 
 
 @pytest.fixture(autouse=True)
