@@ -40,12 +40,23 @@ def note(session: Session, waits: Iterable[Wait], said: Mapping[int, Said], *, a
 
     `waits` are in the order of the line, and `said` is what was written of each before.
     """
-    news = [wait for wait in waits if _is_news(wait, said[wait.job_id], at)]
+    news = [wait for wait in waits if is_news(wait, said[wait.job_id], at)]
     # Those that have no place yet come first: until then nobody can say where they are.
     news.sort(key=lambda wait: said[wait.job_id].line_key is not None)
     rows = [_row(wait) for wait in news[:MOST_NEWS]]
     if rows:
         session.connection().execute(_SAY, rows)
+
+
+def is_news(wait: Wait, said: Said, at: float) -> bool:
+    """Whether the planner says at the time `at`, in seconds since the epoch, what the database does not have yet."""
+    return (
+        wait.reason != said.reason
+        or wait.line_key != said.line_key
+        or wait.waits_for != said.waits_for
+        or _has_shifted(wait.predicted_start, said.predicted_start, at)
+        or _is_another(wait.reservation, said.reservation, at)
+    )
 
 
 def note_unreadable(session: Session, job_id: int, error: str) -> None:
@@ -111,16 +122,6 @@ def _row(wait: Wait) -> dict[str, Any]:
         "new_waits_for": holders or None,
         "new_reservation": stored_reservation(wait.reservation),
     }
-
-
-def _is_news(wait: Wait, said: Said, at: float) -> bool:
-    return (
-        wait.reason != said.reason
-        or wait.line_key != said.line_key
-        or wait.waits_for != said.waits_for
-        or _has_shifted(wait.predicted_start, said.predicted_start, at)
-        or _is_another(wait.reservation, said.reservation, at)
-    )
 
 
 def _is_another(new: Reservation | None, old: Reservation | None, at: float) -> bool:

@@ -17,13 +17,13 @@ def in_threads(count: int, work: Callable[[], None]) -> None:
         thread.join()
 
 
-def wait_for_blocked(database: Database) -> None:
-    """Wait until some transaction waits for a row lock that another holds."""
+def wait_for_blocked(database: Database, *, transactions: int = 1) -> None:
+    """Wait until so many transactions wait for a lock that another holds."""
 
     def blocked() -> bool:
         with database.session_scope(read_only=True) as session:
             query = select(func.count()).select_from(text("pg_stat_activity"))
             waiting = text("datname = current_database() AND wait_event_type = 'Lock'")
-            return session.execute(query.where(waiting)).scalar_one() > 0
+            return session.execute(query.where(waiting)).scalar_one() >= transactions
 
-    wait_until(blocked, timeout_s=10, what="a transaction to wait for a row lock")
+    wait_until(blocked, timeout_s=10, what="transactions to wait for a lock")

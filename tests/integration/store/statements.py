@@ -1,0 +1,23 @@
+"""The statements that a database is given, for tests of what is written and what is not."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import event
+
+from jobs.database import Database
+
+
+@contextmanager
+def written(database: Database) -> Iterator[list[str]]:
+    """Every statement that writes meanwhile."""
+    statements: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if statement.startswith(("INSERT", "UPDATE", "DELETE")):
+            statements.append(statement)
+
+    event.listen(database.engine, "after_cursor_execute", note)
+    yield statements
+    event.remove(database.engine, "after_cursor_execute", note)

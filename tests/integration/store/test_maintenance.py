@@ -1,0 +1,112 @@
+"""What an operator does: hosts drained and taken back, devices released."""
+
+import threading
+
+import pytest
+from sqlalchemy import update
+
+from jobs.database import lock_planning, now
+from jobs.errors import NotFoundError
+from jobs.store import maintenance
+from jobs.tables import Attempt, DeviceRow, Host
+from tests.integration.store.conftest import Service
+from tests.integration.store.turns import wait_for_blocked
+
+
+def drain(service: Service, name: str = "alpha", *, note: str | None = None, evict: bool = False) -> None:
+    with service.database.session_scope() as session:
+        maintenance.drain(session, name, note=note, evict=evict)
+
+
+def host(service: Service) -> Host:
+    with service.database.session_scope(read_only=True) as session:
+        return session.get_one(Host, "alpha")
+
+
+def orders(service: Service, job_id: int) -> list[tuple[str | None, str | None]]:
+    return [(attempt.stop_order, attempt.stop_message) for attempt in service.attempts(job_id)]
+
+
+def test_a_drained_host_gets_no_jobs_keeps_those_it_has_and_gets_new_ones_when_it_is_taken_back(
+    service: Service,
+) -> None:
+    running = service.run("0")
+    drain(service, note="new fan")
+    waits = service.submit("1")
+
+    assert service.plan() == []
+    assert service.job(waits).reason == "every host with cuda:1 is drained: new fan"
+    assert orders(service, running.job_id) == [(None, None)]
+    with service.database.session_scope() as session:
+        maintenance.take_back(session, "alpha")
+    assert [placement.job_id for placement in service.plan()] == [waits]
+
+
+def test_draining_again_changes_the_note_and_not_since_when(service: Service) -> None:
+    drain(service, note="new fan")
+    since = host(service).drained_at
+    drain(service)
+
+    assert since is not None
+    assert (host(service).drained_at, host(service).drain_note) == (since, None)
+
+
+def test_eviction_tells_every_attempt_there_to_stop_once_and_no_other(service: Service) -> None:
+    service.register("beta")
+    here, preempted, elsewhere = service.run("0", host="alpha"), service.run("1", host="alpha"), service.run("cpu")
+    assert elsewhere.host_name == "alpha"
+    there = service.run("0", host="beta")
+    with service.database.session_scope() as session:
+        mine = Attempt.job_id == preempted.job_id
+        session.execute(update(Attempt).where(mine).values(stop_order="preempted", stop_message="for job 9"))
+
+    drain(service, note="new fan", evict=True)
+    drain(service, note="new fan", evict=True)
+
+    evicted = ("drained", "host alpha is drained: new fan")
+    assert orders(service, here.job_id) == [evicted]
+    assert orders(service, elsewhere.job_id) == [evicted]
+    assert orders(service, preempted.job_id) == [("preempted", "for job 9")]
+    assert orders(service, there.job_id) == [(None, None)]
+    told = [event.detail["message"] for event in service.events(here.job_id) if event.kind == "log"]
+    assert told == ["host alpha is drained: new fan"]
+
+
+def test_a_drain_waits_for_the_plan_that_saw_the_host_open(postgres_service: Service) -> None:
+    service = postgres_service
+    with service.database.session_scope() as session:
+        lock_planning(session)
+        drainer = threading.Thread(target=drain, args=(service,), kwargs={"evict": True})
+        drainer.start()
+        wait_for_blocked(service.database)
+        undrained = host(service).drained_at
+    drainer.join()
+
+    assert undrained is None
+    assert host(service).drained_at is not None
+
+
+def test_a_released_device_is_handed_out_with_its_losses_forgotten(service: Service) -> None:
+    with service.database.session_scope() as session:
+        sick = update(DeviceRow).where(DeviceRow.name == "cuda:1")
+        session.execute(sick.values(quarantined_at=now(session), quarantine_reason="three losses", losses=3))
+    job_id = service.submit("1")
+    assert service.plan() == []
+
+    with service.database.session_scope() as session:
+        maintenance.release(session, "alpha", "cuda:1")
+
+    assert [placement.job_id for placement in service.plan()] == [job_id]
+    with service.database.session_scope(read_only=True) as session:
+        (row,) = session.query(DeviceRow).where(DeviceRow.name == "cuda:1")
+    assert (row.losses, row.quarantined_at, row.quarantine_reason) == (0, None, None)
+
+
+def test_a_host_or_device_that_is_not_there_is_named(service: Service) -> None:
+    with pytest.raises(NotFoundError, match="no host 'beta'"):
+        drain(service, "beta")
+    with (
+        pytest.raises(NotFoundError, match="host 'alpha' has no device 'cuda:7'"),
+        service.database.session_scope() as session,
+    ):
+        maintenance.release(session, "alpha", "cuda:7")

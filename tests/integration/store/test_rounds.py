@@ -1,0 +1,86 @@
+"""Rounds of planning by several workers: as few as will do, and none that somebody waits for is left out."""
+
+import threading
+from datetime import timedelta
+
+from jobs.database import lock_planning
+from jobs.planning import plan_once, plan_unless_planned
+from jobs.tables import PlanningRound
+from tests.integration.store.conftest import Service
+from tests.integration.store.statements import written
+from tests.integration.store.turns import wait_for_blocked
+from worker.planning import Planning
+
+
+def plan(service: Service, *, within_s: float = 0) -> list[int]:
+    """Plan as a worker does, and return the jobs that start."""
+    with service.database.session_scope() as session:
+        return [launch.job_id for launch in plan_unless_planned(session, within_s=within_s)]
+
+
+def test_a_worker_that_sweeps_does_not_plan_where_another_just_has(service: Service) -> None:
+    first = service.submit("0")
+    assert plan(service, within_s=60) == [first]
+    second = service.submit("1")
+
+    assert plan(service, within_s=60) == []
+    assert plan(service) == [second]
+
+
+def test_a_round_that_the_clock_says_is_yet_to_come_keeps_nobody_from_planning(service: Service) -> None:
+    plan(service)
+    with service.database.session_scope() as session:
+        session.get_one(PlanningRound, 1).began_at += timedelta(days=1)
+    job_id = service.submit("0")
+
+    assert plan(service, within_s=60) == [job_id]
+
+
+def test_a_round_that_fails_does_not_count(service: Service) -> None:
+    job_id = service.submit("0")
+    with service.database.session_scope() as session:
+        plan_unless_planned(session)
+        session.rollback()
+
+    assert plan(service, within_s=60) == [job_id]
+
+
+def test_those_who_wait_for_a_round_are_all_served_by_the_next(postgres_service: Service) -> None:
+    service = postgres_service
+    rounds: list[list[int]] = []
+    waiting = [threading.Thread(target=lambda: rounds.append(plan(service))) for _ in range(4)]
+    with written(service.database) as statements:
+        with service.database.session_scope() as session:
+            lock_planning(session)
+            plan_once(session)  # it has read the queue when the job below comes
+            job_id = service.submit("0")
+            for thread in waiting:
+                thread.start()
+            wait_for_blocked(service.database, transactions=4)
+        for thread in waiting:
+            thread.join()
+
+    assert sorted(rounds) == [[], [], [], [job_id]]
+    assert len([each for each in statements if "planning_rounds" in each]) == 1
+
+
+def test_whoever_asks_during_a_round_gets_another(service: Service) -> None:
+    asked, planned = threading.Event(), threading.Event()
+
+    class Watched(Planning):
+        def plan(self, *, unless_within_s: float = 0) -> None:
+            super().plan(unless_within_s=unless_within_s)
+            if not asked.is_set():
+                self.ask()
+                self.ask()
+                asked.set()
+            else:
+                planned.set()
+
+    planning = Watched(service.database)
+    planning.start()
+    planning.ask()
+
+    assert planned.wait(timeout=20)
+    planning.stop()
+    assert not planning.is_alive()
