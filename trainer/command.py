@@ -160,5 +160,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--node-rank", type=int, metavar="N", help="which of them this is, from 0")
     parser.add_argument("--master-addr", metavar="HOST", help="name or address of node 0")
     parser.add_argument("--master-port", type=int, metavar="PORT", help="free port of node 0, at which the ranks meet")
+    parser.add_argument(
+        "--hang-limit-s", type=float, metavar="S", help="end the run once a rank makes no progress for so many seconds"
+    )
     parser.add_argument("--output", type=Path, metavar="DIR", help="run directory to make (default: below ./runs)")
     return parser

@@ -96,6 +96,8 @@ def _say_what_yields(file: TrainFile, config: RunConfig, environment: RankEnviro
             f"device: {file.device} yields to torchrun, which has started {environment.local_world_size} ranks on this "
             f"host: they train on {devices}"
         )
+    if environment.local_rank == 0 and file.hang_limit_s is not None:
+        say("hang_limit_s: without effect under torchrun: whoever starts the ranks watches them")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The file `train.yaml`: what to train and where, for runs without the service."""
 
 import dataclasses
+import math
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,6 +39,10 @@ class TrainFile:
     """Name or address at which the other nodes reach node 0; a loopback address keeps all of the run on one host."""
     master_port: int = 0
     """Port of node 0 at which the ranks of several nodes meet, a free one; on one node, 0 takes any."""
+    hang_limit_s: float | None = None
+    """Seconds that a rank may be without progress, which a batch is, in training and in evaluation; for a program of
+    its own (recipe `script`), a report. Then the run is ended, with the rank that hangs named and the stacks of all in
+    their logs. To start and to compile it has ten times as long. Left out, nobody watches."""
 
     @classmethod
     def read(cls, path: Path, **overrides: Any) -> "TrainFile":
@@ -64,6 +69,7 @@ class TrainFile:
             node_rank=_integer(fields, "node_rank", 0, least=0, most=MOST_PROCESSES - 1),
             master_addr=_address(fields),
             master_port=_integer(fields, "master_port", 0, least=0, most=65535),
+            hang_limit_s=_seconds(fields, "hang_limit_s"),
         )
 
     def run_config(self) -> RunConfig:
@@ -75,6 +81,7 @@ class TrainFile:
             node_rank=self.node_rank,
             master_addr=self._master_addr(),
             master_port=self.master_port,
+            hang_limit_s=self.hang_limit_s,
         )
         check_placement(config)
         return config
@@ -137,7 +144,7 @@ class TrainFile:
 
 
 LAUNCH_FIELDS = tuple(field.name for field in dataclasses.fields(TrainFile) if field.name not in ("train", "device"))
-"""The launch fields: torchrun's words for where ranks run."""
+"""The launch fields: where ranks run, in torchrun's words, and how long the launcher bears one that does nothing."""
 OPTIONS = (*TrainConfig.model_fields, "device", *LAUNCH_FIELDS)
 """All that a train.yaml may hold."""
 
@@ -161,6 +168,15 @@ def _integer(fields: Mapping[str, Any], name: str, default: int | None, *, least
     if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
     raise ConfigError(f"{name}: {value!r} is not a whole number from {least} to {most}")
+
+
+def _seconds(fields: Mapping[str, Any], name: str) -> float | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return float(value)
+    raise ConfigError(f"{name}: {value!r} is not a number of seconds above 0")
 
 
 def _address(fields: Mapping[str, Any]) -> str | None:

@@ -64,6 +64,16 @@ def test_nodes_that_cannot_meet_are_refused_by_the_field(fields: dict[str, Any],
     assert refusal(**fields).startswith(f"{field}: ")
 
 
+def test_the_launcher_is_told_how_long_a_rank_may_be_without_progress() -> None:
+    assert run_config().hang_limit_s is None
+    assert run_config(hang_limit_s=90).hang_limit_s == 90
+
+
+@pytest.mark.parametrize("value", [0, -1, True, "long", float("nan"), float("inf")])
+def test_a_limit_that_is_no_time_is_refused(value: object) -> None:
+    assert refusal(hang_limit_s=value).startswith("hang_limit_s: ")
+
+
 def test_on_one_node_the_paths_of_a_run_are_whole_so_that_it_continues_from_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
