@@ -102,6 +102,13 @@ class Service:
             for lease in session.scalars(select(Lease).where(Lease.placement_id == placement.id)):
                 lease.acquired_at -= timedelta(seconds=seconds)
 
+    def trains_since(self, placement: Placement, *, seconds: float) -> None:
+        """Let so much time pass since the first record of a placement's attempt."""
+        with self.database.session_scope() as session:
+            attempt = session.get_one(Attempt, (placement.job_id, placement.attempt))
+            assert attempt.started_at is not None
+            attempt.started_at -= timedelta(seconds=seconds)
+
     def rest_is_over(self, job_id: int) -> None:
         """Let so much time pass that a job has rested after its lost attempt."""
         with self.database.session_scope() as session:

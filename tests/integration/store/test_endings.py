@@ -259,6 +259,20 @@ def test_a_job_that_reached_its_time_limit_has_failed(service: Service) -> None:
     assert service.end(placement, Outcome.FAILED, failure={"cause": "time_limit", "message": "60 s"}) == "failed"
 
 
+def test_the_time_that_a_job_has_trained_is_that_of_all_its_attempts_that_have_ended(service: Service) -> None:
+    (placement,) = service.run_on("alpha")
+    for seconds in (30, 12):
+        service.trains_since(placement, seconds=seconds)
+        service.end(placement, Outcome.LOST)
+        (placement,) = [service.claim(each) for each in service.plan()]
+        with service.database.session_scope() as session:
+            attempts.set_running(session, placement, resumed_step=None)
+    service.trains_since(placement, seconds=1000)
+
+    with service.database.session_scope(read_only=True) as session:
+        assert attempts.trained_s(session, placement.job_id) == pytest.approx(42, abs=5)
+
+
 def test_a_job_rests_longer_after_each_loss_and_not_at_all_once_it_starts(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
