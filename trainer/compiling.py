@@ -1,5 +1,6 @@
 """Compiling: the model's forward pass, and so its backward pass, through `torch.compile`."""
 
+import traceback
 from collections.abc import Callable
 
 import torch
@@ -32,6 +33,15 @@ def refuse_uncompilable(config: TrainConfig, devices: int) -> None:
     """Raise ConfigError for a strategy that cannot compile: DataParallel's copies would call the first one's code."""
     if config.compile and config.strategy == "dp" and devices > 1:
         raise ConfigError("compile: strategy dp computes with copies of the model, which are not compiled; use ddp")
+
+
+def is_of_compiled_code(error: BaseException) -> bool:
+    """Whether the compiler, or the code that it made of a model, raised the error; not the model's own code."""
+    if any(kind.__module__.startswith(("torch._dynamo.", "torch._inductor.")) for kind in type(error).__mro__):
+        return True
+    # What it made lies in a folder that the user may choose; who calls that is the compiler's.
+    last = traceback.extract_tb(error.__traceback__)[-2:]
+    return any("/torch/_inductor/" in frame.filename for frame in last)
 
 
 def _refuse_without_compiler(device: torch.device) -> None:

@@ -11,6 +11,7 @@ from types import FrameType
 import torch
 import torch.distributed as dist
 
+from trainer.compiling import is_of_compiled_code
 from trainer.device_faults import advice, cuda_cause
 from trainer.error_report import ErrorReport, safe_text, traceback_of
 from trainer.errors import Cause, TrainingError, os_error_cause
@@ -48,8 +49,13 @@ def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = 
         # A single sample is enough where a layer sees several pixels of it, so this is not known beforehand.
         ways = "take a larger batch or image_size, or set sync_bn to true where several ranks share the batch"
         report = report.model_copy(update={"message": f"batch: too small for BatchNorm ({report.message}); {ways}"})
-    if (way := advice(report.message)) is not None:
-        report = report.model_copy(update={"message": f"{report.message.rstrip('.')}; {way}"})
+    if report.cause is Cause.EXCEPTION and is_of_compiled_code(error):
+        whose = (
+            "torch.compile or what it made of the model raised this: leave compile out, and the model computes itself"
+        )
+        report = report.model_copy(update={"message": f"{report.message.rstrip('.')}; {whose}"})
+    if (where := advice(report.message)) is not None:
+        report = report.model_copy(update={"message": f"{report.message.rstrip('.')}; {where}"})
     if _LOADER.match(text := safe_text(error)):
         # A loader process's exception arrives with its traceback for a message; what it said itself is the last line.
         report = report.model_copy(update={"message": _OUR_ERROR.sub("", text.strip().splitlines()[-1])})

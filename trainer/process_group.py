@@ -277,7 +277,8 @@ def local_device(device: str, *, simulated: bool) -> torch.device:
     index = int(device.removeprefix("cuda:"))
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if index >= count:
-        has = f"it has cuda:0 to cuda:{count - 1}" if count else "it has no CUDA device that torch can use"
+        names = "cuda:0" if count == 1 else f"cuda:0 to cuda:{count - 1}"
+        has = f"it has {names}" if count else "it has no CUDA device that torch can use"
         raise MissingDeviceError(f"device: {device!r} is not on this host; {has}")
     return torch.device("cuda", index)
 

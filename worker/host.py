@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import socket
 import subprocess
 import sys
@@ -18,6 +19,9 @@ from jobs.store.hosts import DeviceInfo
 LOOPBACK = "127.0.0.1"
 
 log = structlog.get_logger()
+
+_UUID = "GPU-"
+"""What the UUID of a GPU begins with."""
 
 
 def find_devices(settings: Settings) -> list[DeviceInfo]:
@@ -93,21 +97,35 @@ def _visible_gpus() -> list[DeviceInfo]:
 
 
 def visible(gpus: list[DeviceInfo], mask: str | None) -> list[DeviceInfo]:
-    """Apply CUDA_VISIBLE_DEVICES as the CUDA runtime does: in its order, and no further than the first bad entry.
+    """Apply CUDA_VISIBLE_DEVICES as the CUDA driver does: in its order, and no further than the first bad entry.
 
-    Indices count in PCI order, as NVML does. Source: CUDA C++ Programming Guide, environment variables.
+    All entries are of the first one's kind: numbers, which count in PCI order as NVML does, or UUIDs, of which the
+    beginning will do. One that names a GPU once more hides all of them: the driver then refuses to start. Source: CUDA
+    C++ Programming Guide, environment variables; what that leaves open was tried on driver 580.
     """
     if mask is None:
         return gpus
+    named = _by_uuid if mask.startswith(_UUID) else _by_number
     chosen: list[DeviceInfo] = []
-    for entry in (each.strip() for each in mask.split(",")):
-        by_index = gpus[int(entry)] if entry.isascii() and entry.isdigit() and int(entry) < len(gpus) else None
-        by_uuid = [gpu for gpu in gpus if entry and gpu.uuid and gpu.uuid.startswith(entry)]
-        found = by_index or (by_uuid[0] if len(by_uuid) == 1 else None)
-        if found is None or found in chosen:
+    for entry in mask.split(","):
+        gpu = named(gpus, entry)
+        if gpu is None:
             break
-        chosen.append(found)
+        if gpu in chosen:
+            return []
+        chosen.append(gpu)
     return chosen
+
+
+def _by_uuid(gpus: list[DeviceInfo], entry: str) -> DeviceInfo | None:
+    start = entry.lower()
+    found = [gpu for gpu in gpus if len(entry) > len(_UUID) and gpu.uuid and gpu.uuid.lower().startswith(start)]
+    return found[0] if len(found) == 1 else None
+
+
+def _by_number(gpus: list[DeviceInfo], entry: str) -> DeviceInfo | None:
+    number = re.match(r"\s*\+?([0-9]+)", entry)  # as C's strtol reads it, which leaves alone what follows
+    return gpus[int(number[1])] if number and int(number[1]) < len(gpus) else None
 
 
 def numbered(gpus: list[DeviceInfo]) -> list[DeviceInfo]:

@@ -135,3 +135,41 @@ def test_a_read_that_breaks_on_its_way_from_a_loader_means_that_the_loader_is_go
     report = report_of(broken.value, rank=1, loader_check=lambda _number, _frame: None)
     assert report.cause is Cause.KILLED_BY_SIGNAL
     assert "loader" in report.message.lower()
+
+
+def raised_in(*files: str) -> AssertionError:
+    """An error of torch.compile's code with these files in its traceback, the innermost last."""
+    call = "raise AssertionError('expected size 512==512, stride 9==1 at dim=1\\nError in op: …')"
+    for file in reversed(files):
+        call = f"exec(compile({call!r}, {file!r}, 'exec'))"
+    with pytest.raises(AssertionError) as raised:
+        exec(call)  # noqa: S102  (the only way to a file name of one's own in a traceback)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("files", "is_theirs"),
+    [
+        (("torch/_dynamo/eval_frame.py", "/site/torch/_inductor/utils.py", "/tmp/torchinductor_me/al/calk.py"), True),
+        (("torch/_dynamo/eval_frame.py", "/site/torch/_inductor/async_compile.py"), True),
+        (("/site/torch/_dynamo/eval_frame.py", "/home/me/model.py"), False),  # called by the compiler, as it is written
+        (("/home/me/model.py",), False),
+    ],
+)
+def test_an_error_of_compiled_code_says_that_the_model_s_own_code_did_not_raise_it(
+    files: tuple[str, ...], is_theirs: bool
+) -> None:
+    message = report_of(raised_in(*files), rank=0).message
+    assert message.startswith("AssertionError: expected size 512==512, stride 9==1 at dim=1")
+    assert message.endswith("leave compile out, and the model computes itself") is is_theirs
+
+
+def test_a_model_that_the_compiler_refuses_is_said_to_train_without() -> None:
+    def broken(_graph: object, _inputs: object) -> NoReturn:
+        raise AssertionError("no such kernel")
+
+    with pytest.raises(Exception, match="no such kernel") as raised:
+        torch.compile(torch.nn.Linear(2, 2), backend=broken)(torch.ones(1, 2))
+    report = report_of(raised.value, rank=0)
+    assert report.cause is Cause.EXCEPTION
+    assert "leave compile out" in report.message

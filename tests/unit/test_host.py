@@ -19,10 +19,15 @@ GPUS = [DeviceInfo("", "cuda", uuid=f"GPU-{index}000", driver_index=index) for i
         ("", []),
         ("3,1", ["GPU-3000", "GPU-1000"]),
         (" 2 , 0 ", ["GPU-2000", "GPU-0000"]),
-        ("GPU-2,0", ["GPU-2000", "GPU-0000"]),
+        ("GPU-2,GPU-0", ["GPU-2000", "GPU-0000"]),
+        ("GPU-2,0", ["GPU-2000"]),  # all entries are of one kind
+        ("2,GPU-0", ["GPU-2000"]),
         ("GPU-,1", []),  # names four devices at once
         ("1,7,0", ["GPU-1000"]),  # the runtime stops at the first entry that names nothing
-        ("1,1,0", ["GPU-1000"]),
+        ("1,1,0", []),  # the driver starts with none, rather than with one twice
+        ("GPU-1,GPU-10", []),
+        ("1,7,1", ["GPU-1000"]),
+        ("+1,02x", ["GPU-1000", "GPU-2000"]),
         ("-1", []),
         ("NoDevFiles", []),
     ],

@@ -11,7 +11,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
-from trainer.process_group import ProcessGroup
+from trainer.errors import DeviceError
+from trainer.process_group import ProcessGroup, local_device
 from trainer.roll_call import PeersMissingError
 from trainer.run_dir import RunConfig
 from trainer.strategies import replicate
@@ -52,6 +53,20 @@ def test_a_rank_alone_hears_itself() -> None:
     assert group.share_on_node("file", "mine") == "mine"
     assert group.exchange("found", "mine") == ["mine"]
     assert group.is_one_node
+
+
+@pytest.mark.parametrize(
+    ("count", "has"),
+    [(0, "it has no CUDA device that torch can use"), (1, "it has cuda:0"), (4, "it has cuda:0 to cuda:3")],
+)
+def test_a_device_that_is_missing_is_named_beside_those_that_are_there(
+    count: int, has: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    with pytest.raises(DeviceError) as refused:
+        local_device("cuda:4", simulated=False)
+    assert str(refused.value) == f"device: 'cuda:4' is not on this host; {has}"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU: joins a group by NCCL")
