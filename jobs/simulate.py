@@ -1,6 +1,7 @@
 """`python -m jobs.simulate`: what the planner would do with a stream of jobs, made up, recorded, or a service's own."""
 
 import argparse
+import gc
 import json
 import signal
 import sys
@@ -47,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InvalidSettingsError, InvalidStreamError, OSError) as error:
         parser.exit(EXIT_INVALID, f"{parser.prog}: {error}\n")
     simulation = Simulation(scenario.jobs, scenario.hosts, _rules(options, settings, scenario.quotas))
+    # Else the garbage collector walks through the whole stream in the middle of many plans, and that counts to them.
+    gc.freeze()
     watch = _Watch(simulation)
     status = 0
     try:

@@ -1,50 +1,49 @@
-"""The bound on each job's wait, as docs/planning.md states it, worked out for the stream at hand."""
+"""The bound on each job's wait, as docs/planning.md states it, with the figures of the stream at hand."""
 
 import heapq
 from collections.abc import Iterable, Sequence
 
-from jobs.planner.view import Policy, WaitingJob
+from jobs.planner.bounds import longest_wait_s, passed_for_s
+from jobs.planner.view import Decision, Policy, Preempt, Start, Wait, WaitingJob
 from jobs.simulation.stream import StreamJob
-
-HIGHEST_PRIORITY = 100
 
 
 class Bounds:
-    """What no wait may exceed: a time in which others may still come before a job, then a time for each that has."""
+    """What no wait may exceed: a time in which others may still come before a job, then one for each that does."""
 
     def __init__(self, stream: Iterable[StreamJob], policy: Policy, *, slack_s: float) -> None:
         """`slack_s` is what passes at most, besides runs, until devices that are let go of are handed out again."""
         self._policy = policy
-        self._slack_s = slack_s
-        # What is foretold when devices are set aside, and what those in the way then really take.
-        foretold_s = real_s = 0.0
-        for job in stream:
-            foretold_s = max(foretold_s, job.limit_s or 0, job.foretold_s or 0)
-            real_s = max(real_s, job.real_s)
-        self._each_s = foretold_s + real_s + slack_s
-        self._open: list[tuple[float, int]] = []
+        self._run_s = max((job.real_s for job in stream), default=0) + slack_s
+        self._foretold_s = 0.0
+        """The longest time from a plan to the start of a reservation that it foretold, so far."""
+        self._passed: list[tuple[float, int]] = []
         """Until when others may come before which job, a heap."""
         self._ahead: dict[int, int] = {}
+        """By job that waits and has nobody new before it: how many have started before it since then."""
 
     def arrive(self, job: WaitingJob) -> None:
         """Expect a job to start."""
-        heapq.heappush(self._open, (job.waits_from + self._open_s(job.priority), job.id))
+        heapq.heappush(self._passed, (job.waits_from + passed_for_s(job.priority, self._policy), job.id))
 
-    def note(self, now: float, line: Sequence[int]) -> None:
-        """Count who is before each job from whose place on nobody new can come before it. `line` has those who wait."""
-        if not self._open or self._open[0][0] > now:
-            return
-        places = {job_id: place for place, job_id in enumerate(line)}
-        while self._open and self._open[0][0] <= now:
-            _, job_id = heapq.heappop(self._open)
-            if job_id in places:
-                self._ahead[job_id] = places[job_id]
+    def note(self, now: float, decisions: Sequence[Decision]) -> None:
+        """Take a plan into account, before those that it starts are asked about."""
+        while self._passed and self._passed[0][0] <= now:
+            self._ahead[heapq.heappop(self._passed)[1]] = 0
+        starts = 0
+        for decision in decisions:
+            if isinstance(decision, Preempt):
+                continue
+            if decision.job_id in self._ahead:
+                self._ahead[decision.job_id] += starts
+            starts += isinstance(decision, Start)
+            if isinstance(decision, Wait) and decision.reservation is not None:
+                start = decision.reservation.start
+                self._foretold_s = max(self._foretold_s, now if start is None else start - now)
 
     def of(self, job: WaitingJob) -> float:
         """Return the bound of a job that starts now, in seconds since its submission."""
-        ahead = self._ahead.get(job.id)
-        settled_s = self._open_s(job.priority) + self._slack_s
-        return settled_s if ahead is None else settled_s + (ahead + 1) * self._each_s
-
-    def _open_s(self, priority: int) -> float:
-        return (HIGHEST_PRIORITY - priority) * self._policy.ageing_s + self._policy.fair_share_s
+        ahead = self._ahead.pop(job.id, None)
+        if ahead is None:
+            return passed_for_s(job.priority, self._policy) + self._run_s
+        return longest_wait_s(job.priority, self._policy, ahead=ahead, foretold_s=self._foretold_s, run_s=self._run_s)

@@ -34,7 +34,7 @@ def check_plan(scene: Scene, decisions: Sequence[Decision]) -> int:
                     f" {until:.1f} on for one before it"
                 )
         elif decision.reservation is not None:
-            _check_kept(decision, job.reservation, scene.now)
+            _check_kept(decision, job.reservation)
             start = -inf if decision.reservation.start is None else decision.reservation.start
             for device_id in decision.reservation.device_ids:
                 free_until[device_id] = min(start, free_until.get(device_id, inf))
@@ -44,13 +44,12 @@ def check_plan(scene: Scene, decisions: Sequence[Decision]) -> int:
     return passed
 
 
-def _check_kept(decision: Wait, before: Reservation | None, now: float) -> None:
-    """A reservation of the same devices is never put off. One whose time has come lends nothing any more, whether it
-    says so by that time or by the present one."""
+def _check_kept(decision: Wait, before: Reservation | None) -> None:
+    """A reservation of the same devices is never put off."""
     after = decision.reservation
     if before is None or after is None or before.device_ids != after.device_ids or before.start is None:
         return
-    if after.start is None or after.start > max(before.start, now):
+    if after.start is None or after.start > before.start:
         raise BrokenPlanError(
             f"job {decision.job_id} has devices set aside from {before.start:.1f} on, now put off to {after.start}"
         )

@@ -152,7 +152,7 @@ class Simulation:
         self.tally.plan_s.append(self._real_clock() - began)
         self.decisions = decisions
         self.tally.backfilled += check_plan(scene, decisions)
-        self._bounds.note(self.now, [each.job_id for each in decisions if not isinstance(each, Preempt)])
+        self._bounds.note(self.now, decisions)
         for decision in decisions:
             match decision:
                 case Start():

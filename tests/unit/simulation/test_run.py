@@ -15,12 +15,12 @@ HAND_MADE = [job(0, 100, devices=2), job(10, 50), job(20, 30, priority=80)]
 """On two devices: the first has both until 100, then the others have one each."""
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_job_of_a_made_up_stream_runs_within_its_bound(seed: int) -> None:
-    stream = make_stream(Size(300, 64, 8, load=1.2), seed=seed)
+    stream = make_stream(Size(200, 64, 8, load=1.2), seed=seed)
     simulation = simulate(stream, devices=64, rules=Rules(tick_s=60))
     found = report(simulation)
-    assert (found.submitted, found.started, found.ended, found.waiting) == (300, 300, 300, 0)
+    assert (found.submitted, found.started, found.ended, found.waiting) == (200, 200, 200, 0)
     assert simulation.fleet.held == 0
     assert found.over_bound == 0
     assert found.longest_gang_wait is not None
@@ -28,9 +28,9 @@ def test_every_job_of_a_made_up_stream_runs_within_its_bound(seed: int) -> None:
 
 
 def test_the_same_seed_gives_the_same_report() -> None:
-    size = Size(200, 40, 8, load=1.1)
+    size = Size(100, 24, 8, load=1.1)
     first, again, other = (
-        report(simulate(make_stream(size, seed=seed), devices=40, rules=Rules(tick_s=60))) for seed in (5, 5, 6)
+        report(simulate(make_stream(size, seed=seed), devices=24, rules=Rules(tick_s=60))) for seed in (5, 5, 6)
     )
     assert first == again
     assert first != other

@@ -72,16 +72,16 @@ def test_what_cannot_be_simulated_is_named(
 
 def test_ctrl_c_ends_it_with_what_there_is_so_far() -> None:
     # More than it could do in the time that this test has.
-    command = [sys.executable, "-m", "jobs.simulate", "--jobs", "20000", "--devices", "1000", "--tick-s", "1"]
+    command = [sys.executable, "-m", "jobs.simulate", "--jobs", "5000", "--devices", "200", "--tick-s", "1"]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ, start_new_session=True
     )
     with process:
         assert process.stderr is not None
-        assert "of 20,000 jobs done" in process.stderr.readline()
+        assert "of 5,000 jobs done" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         out, err = process.communicate()
     assert process.returncode == simulate.EXIT_INTERRUPTED
     assert "interrupted: the report is of what there is so far" in err
-    assert out.startswith("20,000 jobs on 1,000 devices")
+    assert out.startswith("5,000 jobs on 200 devices")
     assert "Traceback" not in err
