@@ -16,7 +16,7 @@ TESTS = Path(__file__).parent
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=2, help="runs that tests/distributed/test_random_kills.py kills")
-    parser.addoption("--streams", type=int, default=300, help="streams that tests/unit/planner/test_streams.py plays")
+    parser.addoption("--streams", type=int, default=200, help="streams that tests/unit/planner/test_streams.py plays")
     parser.addoption(
         "--runs", type=int, default=1, help="slow runs that tests/distributed/test_false_alarms.py watches"
     )

@@ -126,11 +126,14 @@ def reservations_fitting(scene: Scene, decisions: Sequence[Decision]) -> None:
     usable = {device.id for device in devices if not device.quarantined}
     made = [each for each in decisions if isinstance(each, Wait) and each.reservation is not None]
     assert len(made) <= scene.policy.reservations
+    kept: set[int] = set()
     for each in made:
         reservation, before = each.reservation, jobs[each.job_id].reservation
         assert reservation is not None
         assert len(set(reservation.device_ids)) == jobs[each.job_id].request.device_count
         assert set(reservation.device_ids) <= usable
+        assert not (reservation.preempts and kept.intersection(reservation.device_ids)), "nobody is stopped to overtake"
+        kept.update(reservation.device_ids)
         if reservation.start is not None and each.predicted_start is not None:
             assert reservation.start <= each.predicted_start
         if before is not None and before.device_ids == reservation.device_ids and before.start is not None:

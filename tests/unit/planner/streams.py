@@ -35,6 +35,8 @@ class Traffic:
 
     is_honest: bool
     """Whether no job runs longer than foretold, and every length is known."""
+    is_crowded: bool
+    """Whether small jobs never stop coming."""
     preempts: bool
     closes: bool
     """Whether hosts go out of contact and come back."""
@@ -61,6 +63,16 @@ class Run:
     ended: float | None = None
 
 
+@dataclass
+class Head:
+    """The first job in the line, while it waits for devices."""
+
+    number: int
+    since: float
+    foretold: float | None
+    """When it was to start, as it was told when it came first."""
+
+
 class Stream:
     """The service, without its processes: events happen, and after each of them there is a plan."""
 
@@ -68,7 +80,8 @@ class Stream:
         self._draws = random.Random(seed)
         self.traffic = self._draw_traffic()
         self.hosts = self._draw_hosts()
-        self.runs = {number: self._draw_job(number) for number in range(1, self._draws.randint(5, 25))}
+        jobs = self._draws.randint(60, 90) if self.traffic.is_crowded else self._draws.randint(5, 25)
+        self.runs = {number: self._draw_job(number) for number in range(1, jobs)}
         self.now = 0.0
         self._events = [(run.job.waits_from, number, "submitted") for number, run in self.runs.items()]
         heapq.heapify(self._events)
@@ -77,8 +90,9 @@ class Stream:
         self._used: Counter[Account] = Counter()
         self.longest_foretold_s = 0.0
         self.longest_run_s = 0.0
-        self.promised: dict[int, float] = {}
-        """For a job that has been first in the line ever since, when it was to start at the latest."""
+        self._head: Head | None = None
+        self.waits_of_heads: list[float] = []
+        """Seconds from when a job was first in the line, and stayed that, until it started."""
         self.backfilled = 0
 
     def play(self) -> None:
@@ -132,17 +146,15 @@ class Stream:
                 self._note(each)
                 if each.reservation is not None:
                     blocked.append(each.job_id)
-        if decisions:
-            self._promise(decisions)
+        self._look_at_the_head(decisions)
 
-    def _promise(self, decisions: Sequence[Decision]) -> None:
-        """Remember when the first in the line is to start, for as long as nobody comes before it."""
-        first = next(each for each in decisions if not isinstance(each, Preempt))
-        waits = next((each for each in decisions if isinstance(each, Wait)), None)
-        promised = self.promised if waits is first else {}
-        self.promised = {}
-        if waits is not None and waits.reservation is not None and waits.predicted_start is not None:
-            self.promised[waits.job_id] = promised.get(waits.job_id, waits.predicted_start)
+    def _look_at_the_head(self, decisions: Sequence[Decision]) -> None:
+        """Remember since when the first in the line is that, with nobody started before it, and what it was told."""
+        first = next((each for each in decisions if not isinstance(each, Preempt)), None)
+        if not isinstance(first, Wait) or self.traffic.closes or self.traffic.has_quotas:
+            self._head = None  # nobody waits for devices at the head of the line, or not for devices alone
+        elif self._head is None or self._head.number != first.job_id:
+            self._head = Head(first.job_id, self.now, first.predicted_start)
 
     def _note(self, wait: Wait) -> None:
         run = self.runs[wait.job_id]
@@ -185,9 +197,10 @@ class Stream:
     def _start(self, decision: Start) -> None:
         number = decision.job_id
         run = self.runs[number]
-        promised = self.promised.pop(number, None)
-        if self.traffic.is_honest and promised is not None and not self.traffic.closes and not self.traffic.preempts:
-            assert self.now <= promised, f"job {number} was to start by {promised}, and starts at {self.now}"
+        if self._head is not None and self._head.number == number:
+            self.waits_of_heads.append(self.now - self._head.since)
+            if self.traffic.is_honest and not self.traffic.preempts and self._head.foretold is not None:
+                assert self.now <= self._head.foretold, f"job {number} was to start by then"
         self._waiting.discard(number)
         self._running.add(number)
         run.attempt += 1
@@ -233,6 +246,7 @@ class Stream:
         draws = self._draws
         return Traffic(
             is_honest=draws.random() < 0.5,
+            is_crowded=draws.random() < 0.2,
             preempts=draws.random() < 0.4,
             closes=draws.random() < 0.2,
             has_quotas=draws.random() < 0.3,
@@ -257,6 +271,8 @@ class Stream:
         whole = min(sum(device.kind == "cuda" for device in host.devices) for host in self.hosts)
         nodes = draws.choice([1, 1, 1, len(self.hosts)])
         per_node = 1 if nodes > 2 else draws.choice([1, 1, 1, 2, whole // nodes])
+        if self.traffic.is_crowded and draws.random() < 0.8:
+            nodes = per_node = 1
         device: str | DeviceCount = DeviceCount(count=per_node)
         if draws.random() < 0.3:
             device = ",".join(f"cuda:{index}" for index in draws.sample(range(whole), per_node))
@@ -271,7 +287,7 @@ class Stream:
         job = WaitingJob(
             id=number,
             priority=draws.choice([0, 50, 50, 100]),
-            waits_from=draws.uniform(0, draws.choice([1, 50, 150])),
+            waits_from=draws.uniform(0, draws.choice([1, 50, 150]) if not self.traffic.is_crowded else 200),
             request=request,
             user=draws.choice(["ann", "bob", None]),
             labels=draws.choice([{}, {"team": "vision"}]),

@@ -17,6 +17,10 @@ def test_every_job_of_a_random_stream_starts_within_the_bound(part: int, request
     for seed in range(part, streams, PARTS):
         stream = Stream(seed)
         stream.play()
+        step = stream.longest_foretold_s + 2 * stream.longest_run_s
+        assert max(stream.waits_of_heads, default=0) <= step, (
+            f"stream {seed}: the first in the line was passed too long"
+        )
         if stream.traffic.closes or stream.traffic.has_quotas:
             continue  # the bound is for open hosts and for quotas that have room
         for number, run in stream.runs.items():
