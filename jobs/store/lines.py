@@ -18,7 +18,7 @@ LEAST_SHIFT_S = 10.0
 """A time that is foretold is written again once it is off by this much, ..."""
 LEAST_SHIFT = 0.05
 """... and by this part of what is left until then: an estimate that wavers is no news."""
-MOST_NEWS = 2000
+MOST_NEWS = 1000
 """Jobs that one round writes news of; those further back in the line are told in the next ones."""
 
 _RESERVATION = TypeAdapter(Reservation)
