@@ -3,18 +3,18 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.distributed.runs import Run, prepare, processes_of
 from tests.distributed.slow_model import SlowModel
 from trainer.caller import Call, pack, write_call
+from trainer.config import TrainConfig
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
-from trainer.run_dir import EXIT_FAILED, RunDir
+from trainer.run_dir import EXIT_FAILED, RunConfig, RunDir
 
-LIMIT_S = 4.0
+LIMIT_S = 5.0
 """More than a batch of these runs takes on a busy machine; they may take ten times as long to start."""
 NAMED_WITHIN_S = 30.0
 
@@ -33,18 +33,14 @@ def hang(run: Run, stuck_since: Callable[[], float]) -> ErrorReport:
     return error
 
 
-def with_model(path: Path, images: Path, model: SlowModel, **options: Any) -> RunDir:
-    run_dir = prepare(path, data=images, call=True, model="SlowModel", hang_limit_s=LIMIT_S, batch=4, **options)
-    write_call(run_dir, pack(Call(model, ())))
-    return run_dir
-
-
-@pytest.mark.parametrize("in_c", [False, True], ids=["a lock", "a call of C"])
-def test_a_rank_that_is_stuck_in_its_model_is_named_with_the_line_and_not_the_one_that_waits_for_it(
-    in_c: bool, tmp_path: Path, images: Path
+def test_a_rank_that_is_stuck_in_c_is_named_with_its_line_and_not_the_one_that_waits_for_it(
+    tmp_path: Path, images: Path
 ) -> None:
-    model = SlowModel(image_size=32, stuck_at=2, stuck_in_c=in_c)
-    run = Run(with_model(tmp_path / "run", images, model, epochs=5))
+    run_dir = prepare(
+        tmp_path / "run", data=images, call=True, model="SlowModel", epochs=5, batch=4, hang_limit_s=LIMIT_S
+    )
+    write_call(run_dir, pack(Call(SlowModel(image_size=32, stuck_at=2), ())))
+    run = Run(run_dir)
 
     def since() -> float:
         run.wait_for_step(2)
@@ -93,3 +89,30 @@ def test_a_stopped_rank_is_named_as_stopped(tmp_path: Path, images: Path) -> Non
     assert error.rank == 0
     assert "it is stopped, as by SIGSTOP, in " in error.message
     assert error.traceback is not None
+
+
+def test_a_program_that_reports_no_more_is_named_with_the_line_that_it_waits_in(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import threading\n"
+        "from rankzero import report\n"
+        "print('begins')\n"
+        "for step in range(3):\n"
+        "    report(step=step, loss=1)\n"
+        "lock = threading.Lock()\n"
+        "lock.acquire()\n"
+        "lock.acquire()\n"
+    )
+    run_dir = RunDir(tmp_path / "run")
+    script = TrainConfig.model_validate({"recipe": "script", "options": {"script": str(program)}})
+    run_dir.create(RunConfig(train=script, devices=("cpu",), hang_limit_s=1))
+    run = Run(run_dir)
+
+    def since() -> float:
+        run.wait_for_step(2)
+        return time.monotonic()
+
+    error = hang(run, since)
+    assert error.rank == 0
+    assert "in training, after step 2 (hang_limit_s: 1); it is in <module> (program.py:8)" in error.message
+    assert error.log_tail == "begins"
