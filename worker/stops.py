@@ -1,11 +1,14 @@
 """Why a run must stop by order of somebody else: its user, the service, or whoever shuts its host down."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 
 from jobs.settings import Settings
 from jobs.states import Intent, StopOrder
 from jobs.store.leases import Orders
 from trainer.error_report import ErrorReport
+from trainer.errors import Cause
 from worker import failure_reports
 
 
@@ -43,6 +46,21 @@ def host_going_down(settings: Settings) -> Stop:
     """Whoever shuts this host down has asked its supervisors to stop."""
     report = failure_reports.interrupted("its host is going down")
     return Stop(report, settings.checkpoint_grace_s, in_order=True)
+
+
+def short_of_disk(run_root: Path, free_bytes: int, settings: Settings) -> Stop | None:
+    """Return the stop of a run that has not begun yet, where its host has too little space left, if it has.
+
+    It was planned before the host said so. Nothing was at fault, and until there is space the host gets no new jobs.
+    """
+    if free_bytes >= settings.min_free_bytes:
+        return None
+    message = (
+        f"{settings.host_name} has {free_bytes / 1e9:.1f} GB left on its run root {run_root}, below "
+        f"{settings.min_free_bytes / 1e9:.1f} GB (min_free_bytes)"
+    )
+    report = ErrorReport(cause=Cause.DISK_FULL, message=message, time=datetime.now(UTC))
+    return Stop(report, settings.stop_grace_s, in_order=True)
 
 
 def cut_off(*, grace_s: float) -> Stop:

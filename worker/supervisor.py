@@ -24,14 +24,14 @@ from jobs.errors import StaleAttemptError
 from jobs.logs import configure_logs
 from jobs.settings import get_settings
 from jobs.states import Intent
-from jobs.store import leases
+from jobs.store import hosts, leases
 from jobs.tables import Placement
 from trainer.error_report import ErrorReport
 from trainer.errors import CheckpointError
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.process_identity import identity, is_alive
 from trainer.run_dir import GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
-from worker import cgroups, ending, failure_reports, stops
+from worker import cgroups, ending, failure_reports, stops, storage
 from worker.backstop import Backstop
 from worker.clock import clock
 from worker.copies import Copies
@@ -105,6 +105,12 @@ class Supervisor:
 
     def _train(self) -> ErrorReport:
         """Run the trainer to its end; return why it stopped, should its files not say."""
+        run_root = self._run_dir.path.parent.parent
+        free_bytes = storage.free_bytes(run_root)
+        if stop := stops.short_of_disk(run_root, free_bytes, self._settings):
+            told = partial(hosts.set_free_bytes, name=self._placement.host_name, free_bytes=free_bytes)
+            patiently(self._database, told, until=self._link.lease_until)
+            return self._note_stop(stop)
         prepared = prepare(
             self._database,
             self._placement,

@@ -1,25 +1,37 @@
 """Runs that their host cannot start: no fault of the training, and no trouble for other jobs."""
 
+import shutil
 from pathlib import Path
 
 from jobs.states import Outcome, State
 from jobs.store import jobs
 from tests.service import Service
+from tests.waiting import wait_until
 
 
-def test_a_host_that_cannot_write_its_runs_loses_them_and_says_why(service: Service, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    service.start_worker(run_root=tmp_path / "file" / "runs")
-    job_id = service.submit("0", max_retries=1)
+def test_a_host_that_can_no_longer_write_its_runs_loses_one_says_why_and_has_them_again_once_it_can(
+    service: Service, tmp_path: Path
+) -> None:
+    run_root = tmp_path / "disk" / "runs"
+    service.start_worker(run_root=run_root)
+    shutil.rmtree(tmp_path / "disk")
+    (tmp_path / "disk").touch()
+    job_id = service.submit("0", train={"epochs": 1})
 
-    failed = service.wait_for(job_id, State.FAILED, timeout_s=30)
+    wait_until(
+        lambda: "short of disk space" in str(service.job(job_id).reason),
+        timeout_s=30,
+        what=lambda: f"the host to be closed; {service.story(job_id)}",
+    )
+    lost = service.attempts(job_id)[-1]
+    assert lost.failure is not None
+    assert (lost.outcome, lost.failure["cause"]) == (Outcome.LOST, "lost")
+    assert "Not a directory" in lost.failure["message"]
+    assert str(run_root) in lost.failure["message"]
 
-    assert [attempt.outcome for attempt in service.attempts(job_id)] == [Outcome.LOST, Outcome.LOST]
-    assert failed.retries == 1
-    assert failed.failure is not None
-    assert failed.failure["cause"] == "lost"
-    assert "Not a directory" in failed.failure["message"]
-    assert str(tmp_path / "file" / "runs") in failed.failure["message"]
+    (tmp_path / "disk").unlink()
+    (tmp_path / "disk" / "runs").mkdir(parents=True)
+    service.wait_for(job_id, State.SUCCEEDED)
     service.assert_laws_held(job_id)
 
 

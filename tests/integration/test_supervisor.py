@@ -11,7 +11,7 @@ import pytest
 from jobs.database import Database
 from jobs.spec import JobSpec
 from jobs.states import Outcome
-from jobs.store import attempts, jobs
+from jobs.store import attempts, hosts, jobs
 from jobs.tables import Placement
 from tests.api_server import NO_BROKER
 from tests.integration.store.conftest import Service
@@ -33,12 +33,14 @@ def launch(service: Service, run_dir: Path, **fields: object) -> Placement:
     return placement
 
 
-def supervise(service: Service, placement: Placement) -> str:
+def supervise(service: Service, placement: Placement, **settings: object) -> str:
     """Run the supervisor of a placement to its end; return what it wrote."""
     database_url = service.database.url.render_as_string(hide_password=False)
     done = subprocess.run(
         [sys.executable, "-m", "worker.supervisor", str(placement.id)],
-        env=os.environ | {"RANKZERO_DATABASE_URL": database_url, "RANKZERO_BROKER_URL": NO_BROKER},
+        env=os.environ
+        | {"RANKZERO_DATABASE_URL": database_url, "RANKZERO_BROKER_URL": NO_BROKER}
+        | {f"RANKZERO_{name.upper()}": str(value) for name, value in settings.items()},
         capture_output=True,
         text=True,
         check=False,
@@ -65,6 +67,27 @@ def test_a_run_that_its_host_cannot_begin_is_lost_and_not_a_fault_of_the_trainin
     assert "Not a directory" in job.failure["message"]
     assert str(tmp_path / "file") in job.failure["message"]
     assert service.live_leases() == []
+
+
+def test_a_run_that_finds_its_host_short_of_disk_is_given_back_without_a_retry_and_the_host_says_so(
+    service: Service, tmp_path: Path
+) -> None:
+    placement = launch(service, tmp_path / "run")
+
+    supervise(service, placement, min_free_bytes=2**60)
+
+    job = service.job(placement.job_id)
+    (attempt,) = service.attempts(job.id)
+    assert (job.state, job.retries, attempt.outcome) == ("queued", 0, Outcome.LOST)
+    assert attempt.failure is not None
+    assert attempt.failure["cause"] == "disk_full"
+    assert str(tmp_path.parent) in attempt.failure["message"]
+    assert not (tmp_path / "run").exists()
+    assert service.live_leases() == []
+    with service.database.session_scope(read_only=True) as session:
+        free_bytes = hosts.get(session, placement.host_name).free_bytes
+    assert free_bytes is not None
+    assert 0 < free_bytes < 2**60
 
 
 def test_a_spec_that_this_version_cannot_read_fails_at_once_and_names_the_field(
