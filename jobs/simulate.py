@@ -27,6 +27,8 @@ from jobs.simulation.synthetic import Size, make_stream
 from jobs.store import history, quotas, scenes
 
 JOBS, DEVICES, LOAD, SEED = 100_000, 10_000, 0.9, 0
+TICK_S = 120.0
+"""Coarser than a service's own 2 s: days pass in minutes, and it adds a minute to a wait on average."""
 TOLD_EVERY_S = 2.0
 EXIT_BROKEN = 1
 """A law of planning was broken, or a wait exceeded its bound."""
@@ -48,12 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InvalidSettingsError, InvalidStreamError, OSError) as error:
         parser.exit(EXIT_INVALID, f"{parser.prog}: {error}\n")
     simulation = Simulation(scenario.jobs, scenario.hosts, _rules(options, settings, scenario.quotas))
-    # Else the garbage collector walks through the whole stream in the middle of many plans, and that counts to them.
-    gc.freeze()
     watch = _Watch(simulation)
     status = 0
     try:
-        simulation.run(goes_on=watch.goes_on)
+        with watch:
+            simulation.run(goes_on=watch.goes_on)
     except BrokenPlanError as error:
         sys.stderr.write(f"{parser.prog}: a plan breaks a law, {page.duration(simulation.now)} in: {error}\n")
         status = EXIT_BROKEN
@@ -80,7 +81,15 @@ class _Watch:
         self.is_interrupted = False
         self._simulation = simulation
         self._told_at = time.monotonic()
-        signal.signal(signal.SIGINT, self._interrupt)
+
+    def __enter__(self) -> None:
+        self._before = signal.signal(signal.SIGINT, self._interrupt)
+        # Else the garbage collector walks through the whole stream in the middle of many plans, and that counts to them.
+        gc.freeze()
+
+    def __exit__(self, *_error: object) -> None:
+        gc.unfreeze()
+        signal.signal(signal.SIGINT, self._before)
 
     def goes_on(self) -> bool:
         if time.monotonic() - self._told_at >= TOLD_EVERY_S:
@@ -165,7 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--devices", type=_count, metavar="N", help=f"devices of the fleet (default: {DEVICES})")
     parser.add_argument("--devices-per-host", type=_count, default=8, metavar="N", help="default: %(default)s")
     parser.add_argument(
-        "--tick-s", type=_positive, default=60.0, metavar="S", help="seconds between two plans (default: %(default)g)"
+        "--tick-s", type=_positive, default=TICK_S, metavar="S", help="seconds between two plans (default: %(default)g)"
     )
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the stream there, for --stream")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

@@ -25,9 +25,9 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"{report.jobs:,} jobs on {fleet}, in {duration(report.simulated_s)}"
     yield ""
     yield f"submitted {report.submitted:,}, started {report.started:,}, ended {report.ended:,}"
-    busy, while_waiting = report.busy, report.busy_while_waiting
-    yield f"devices busy {busy:.1%} of the time, {while_waiting:.1%} of the time that some job waited"
-    yield f"{report.most_waiting:,} waited at most; {report.backfilled:,} backfilled; {report.preemptions:,} preempted"
+    busy, while_blocked = report.busy, report.busy_while_blocked
+    yield f"devices busy {busy:.1%} of the time, {while_blocked:.1%} of the time that a plan had left jobs waiting"
+    yield f"at most {report.most_blocked:,} left waiting; {report.backfilled:,} backfilled; {report.preemptions:,} stopped"
     yield ""
     yield "waits from submission to the first start"
     yield HEAD

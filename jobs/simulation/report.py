@@ -64,9 +64,10 @@ class Report:
     simulated_s: float
     busy: float
     """Share of the devices' time that jobs had."""
-    busy_while_waiting: float
-    """The same, of the time during which some job waited: what the planner can be held to."""
-    most_waiting: int
+    busy_while_blocked: float
+    """The same, of the time for which a plan had left some job waiting: what the planner can be held to."""
+    most_blocked: int
+    """Jobs that one plan left waiting, at most."""
     backfilled: int
     """Starts while a job before it in the line had devices set aside that it could not use yet."""
     preemptions: int
@@ -97,8 +98,8 @@ def report(simulation: Simulation) -> Report:
         ended=tally.ended,
         simulated_s=tally.elapsed_s,
         busy=_share(tally.held_device_s, devices * tally.elapsed_s),
-        busy_while_waiting=_share(tally.held_while_waiting_device_s, devices * tally.waited_s),
-        most_waiting=tally.most_waiting,
+        busy_while_blocked=_share(tally.held_while_blocked_device_s, devices * tally.blocked_s),
+        most_blocked=tally.most_blocked,
         backfilled=tally.backfilled,
         preemptions=tally.preemptions,
         waits=_waits(tally.started),

@@ -67,6 +67,8 @@ class Simulation:
         """The last plan."""
         self._real_clock = real_clock
         self._arrived = 0
+        self._blocked = 0
+        """Jobs that the last plan left waiting: others wait for the next one only."""
         self._live: dict[int, _Live] = {}
         self._ends: list[tuple[float, bool, int, int]] = []
         """A heap: when, whether by an order to stop, and which attempt of which job. Of two for one attempt, the later
@@ -88,6 +90,7 @@ class Simulation:
             self._pass_until(planned)
             if self.waiting:
                 self._plan()
+            self._blocked = len(self.waiting)
 
     @property
     def submitted(self) -> int:
@@ -111,7 +114,7 @@ class Simulation:
         self._go_to(moment)
 
     def _go_to(self, moment: float) -> None:
-        self.tally.advance(moment - self.now, held=self.fleet.held, waiting=len(self.waiting))
+        self.tally.advance(moment - self.now, held=self.fleet.held, blocked=self._blocked)
         self.now = moment
 
     def _arrive(self) -> None:

@@ -29,16 +29,16 @@ class Tally:
     """What each plan took, in real seconds."""
     elapsed_s: float = 0.0
     held_device_s: float = 0.0
-    waited_s: float = 0.0
-    """Time during which some job waited."""
-    held_while_waiting_device_s: float = 0.0
-    most_waiting: int = 0
+    blocked_s: float = 0.0
+    """Time for which a plan had left some job waiting."""
+    held_while_blocked_device_s: float = 0.0
+    most_blocked: int = 0
 
-    def advance(self, seconds: float, *, held: int, waiting: int) -> None:
+    def advance(self, seconds: float, *, held: int, blocked: int) -> None:
         """Let time pass during which nothing changes."""
         self.elapsed_s += seconds
         self.held_device_s += held * seconds
-        if waiting:
-            self.waited_s += seconds
-            self.held_while_waiting_device_s += held * seconds
-        self.most_waiting = max(self.most_waiting, waiting)
+        if blocked:
+            self.blocked_s += seconds
+            self.held_while_blocked_device_s += held * seconds
+        self.most_blocked = max(self.most_blocked, blocked)

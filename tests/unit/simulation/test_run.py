@@ -52,8 +52,8 @@ def test_the_devices_time_is_that_of_a_stream_worked_out_by_hand() -> None:
     found = report(simulate(HAND_MADE, devices=2))
     assert found.simulated_s == 150
     assert found.busy == 280 / 300
-    assert found.busy_while_waiting == 1
-    assert found.most_waiting == 2
+    assert found.busy_while_blocked == 1
+    assert found.most_blocked == 2
     assert found.planning == Planning(plans=4, mean_ms=1000, p95_ms=1000, worst_ms=1000)
 
 
