@@ -84,7 +84,7 @@ class _Watch:
 
     def __enter__(self) -> None:
         self._before = signal.signal(signal.SIGINT, self._interrupt)
-        # Else the garbage collector walks through the whole stream in the middle of many plans, and that counts to them.
+        # Else the garbage collector walks through the whole stream in the middle of plans, and that counts to them.
         gc.freeze()
 
     def __exit__(self, *_error: object) -> None:
@@ -198,4 +198,7 @@ def _positive(text: str) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:  # before there was anything to report
+        sys.exit(EXIT_INTERRUPTED)

@@ -27,7 +27,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"submitted {report.submitted:,}, started {report.started:,}, ended {report.ended:,}"
     busy, while_blocked = report.busy, report.busy_while_blocked
     yield f"devices busy {busy:.1%} of the time, {while_blocked:.1%} of the time that a plan had left jobs waiting"
-    yield f"at most {report.most_blocked:,} left waiting; {report.backfilled:,} backfilled; {report.preemptions:,} stopped"
+    yield f"at most {report.most_blocked:,} jobs left waiting by one plan"
+    yield f"{report.backfilled:,} starts past a job that waits for its devices, {report.preemptions:,} jobs preempted"
     yield ""
     yield "waits from submission to the first start"
     yield HEAD
