@@ -142,6 +142,11 @@ def test_a_start_that_makes_no_sense_names_the_field(
     assert message in fields[field]
 
 
+@pytest.mark.parametrize(("query", "parameter"), [("parent=0", "parent"), ("parent=x", "parent"), ("user=%00", "user")])
+def test_a_filter_that_is_none_is_named(api: ApiServer, query: str, parameter: str) -> None:
+    assert list(fields_of(api.http.get(f"/jobs?{query}"))) == [parameter]
+
+
 def test_a_missing_job_takes_no_verb(api: ApiServer) -> None:
     for verb in ("pause", "resume", "retry", "clone"):
         assert problem_of(api.post("/jobs/999999/" + verb, {}), 404)["detail"] == "no job 999999"

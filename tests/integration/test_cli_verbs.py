@@ -1,12 +1,12 @@
 """The commands that act on jobs, hosts and quotas, as processes; on one engine, since they talk HTTP alone."""
 
-import getpass
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from jobs.states import Outcome
+from rankzero.cli.options import login_name
 from tests.api_server import ApiServer
 from tests.integration.command import DETACHED, document, rankzero
 from tests.integration.conftest import api_on_sqlite
@@ -22,7 +22,7 @@ def api(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite_template: Path
 def test_a_job_is_for_who_is_logged_in_unless_its_file_or_a_flag_names_another(api: ApiServer, tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text("user: ann\ntrain: {model: resnet18, data: digits}\n")
-    assert document(rankzero(api.url, *DETACHED))["user"] == getpass.getuser()
+    assert document(rankzero(api.url, *DETACHED))["user"] == login_name()
     assert document(rankzero(api.url, "submit", str(file), "-d", "--json"))["user"] == "ann"
     assert document(rankzero(api.url, "submit", str(file), "--user", "bob", "-d", "--json"))["user"] == "bob"
 

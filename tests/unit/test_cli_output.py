@@ -2,7 +2,7 @@
 
 import io
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +11,17 @@ from rich.console import Console
 
 from rankzero.cli import exits, following
 from rankzero.cli.following import describe, follow, metrics_of
-from rankzero.cli.output import batch_of, describe_failure, in_words, print_job, progress_of, training_of
+from rankzero.cli.output import (
+    batch_of,
+    describe_failure,
+    in_words,
+    print_job,
+    print_plan,
+    progress_of,
+    training_of,
+)
 from rankzero.errors import EmbeddedError, RankzeroError, RefusedError, UnreachableError, UsageError
+from rankzero.fleet import Plan
 from rankzero.models import Checkpoint, Failure, Job, Progress
 
 AT = datetime.now(UTC)
@@ -170,3 +179,65 @@ def test_a_failure_names_the_rank_at_fault_once(cause: str, rank: int | None, me
     failure = Failure(cause=cause, message=message, rank=rank)
     assert describe_failure(failure) == words
     assert f"failure   {words}\n" in shown(training(state="failed", failure=failure))
+
+
+def test_a_waiting_job_is_shown_with_its_place_and_when_it_will_start() -> None:
+    soon = datetime.now(UTC) + timedelta(minutes=90, seconds=30)
+    waiting = training(state="queued", reason="waits for cuda:0 (job 3) on alpha", position=2, predicted_start=soon)
+    assert "state     queued  (waits for cuda:0 (job 3) on alpha)\n" in shown(waiting)
+    assert "line      2; starts in about 1h 30m\n" in shown(waiting)
+    assert "line      2; its start cannot be foretold\n" in shown(waiting.model_copy(update={"predicted_start": None}))
+    assert "line      2; starts soon\n" in shown(waiting.model_copy(update={"predicted_start": AT}))
+    assert "line " not in shown(training())
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"nodes": 2}, "cuda:0,cuda:1 on each of 2 hosts  (2 ranks)"),
+        ({"nodes": 1, "host": "alpha"}, "cuda:0,cuda:1 on alpha  (2 ranks)"),
+        ({}, "cuda:0,cuda:1  (2 ranks)"),  # an older service
+    ],
+)
+def test_devices_are_shown_with_the_hosts_that_were_asked_for(asked: dict[str, Any], words: str) -> None:
+    asked_for = dict(training().spec) | {"device": "cuda:0,cuda:1"} | asked
+    assert f"device    {words}\n" in shown(training().model_copy(update={"spec": asked_for}))
+
+
+def test_a_failed_job_shows_its_stack_and_its_last_lines_each_once() -> None:
+    stack = "Traceback (most recent call last):\n  line\nValueError: no\n"
+    failure = {"cause": "exception", "message": "ValueError: no", "rank": 1, "traceback": stack}
+    alone = shown(training(state="failed", failure=failure | {"log_tail": f"epoch 3\n{stack}"}))
+    assert alone.count("ValueError: no\n") == 2  # in the line that says why, and at the end of the stack
+    both = shown(training(state="failed", failure=failure | {"log_tail": "epoch 3\n"}))
+    assert both.endswith("ValueError: no\nthe last lines of rank 1's log:\nepoch 3\n")
+    launcher = {"cause": "killed_by_signal", "message": "killed", "rank": None, "log_tail": "[red]Killed[/]"}
+    assert shown(training(state="failed", failure=launcher)).endswith("of the launcher's log:\n[red]Killed[/]\n")
+    assert "Killed[/]" not in shown(training(state="running", failure=launcher))
+
+
+def test_a_plan_says_where_a_job_would_start_or_what_it_would_wait_for() -> None:
+    free = {"host": "alpha", "closed": None, "devices": 4, "free": ["cuda:2", "cuda:3"]}
+    shut = {"host": "beta", "closed": "drained", "devices": 2, "free": []}
+    placed = [{"node_rank": 0, "host": "alpha", "devices": ["cuda:2", "cuda:3"]}]
+    common = {"world_size": 2, "batch_per_rank": 32, "hosts": [free, shut], "waits_for": [], "position": 1}
+    begins = {"starts_now": True, "placements": placed, "reason": None, "predicted_start": AT, "warnings": []}
+    assert planned(common | begins) == [
+        "starts now on alpha: cuda:2,cuda:3",
+        "2 ranks, 32 samples of each batch on each",
+        "could run on alpha: 2 of 4 devices free",
+        "could run on beta: 0 of 2 devices free; it is drained",
+    ]
+    waits = {"starts_now": False, "placements": [], "reason": "waits for all", "predicted_start": None}
+    assert planned(common | waits | {"hosts": [], "batch_per_rank": None, "warnings": ["no host has it"]}) == [
+        "waits: waits for all",
+        "its place in the line: 1; its start cannot be foretold",
+        "2 ranks",
+        "warning: no host has it",
+    ]
+
+
+def planned(plan: dict[str, Any]) -> list[str]:
+    output = io.StringIO()
+    print_plan(Console(file=output, width=200), Plan.model_validate(plan))
+    return output.getvalue().splitlines()

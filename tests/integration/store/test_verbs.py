@@ -14,7 +14,7 @@ from jobs.errors import InvalidChangesError, InvalidSpecError, NotFoundError, St
 from jobs.states import Intent, Outcome, State
 from jobs.store import attempts, jobs, verbs
 from jobs.store.jobs import Submission
-from jobs.tables import Job
+from jobs.tables import Job, Placement
 from tests.integration.store.conftest import Service
 
 Verb = Callable[[Session, int], Job]
@@ -112,6 +112,31 @@ def test_a_job_that_is_paused_while_it_starts_is_paused_once_its_attempt_has_end
 
     assert service.end(placement, Outcome.PAUSED) == "paused"
     assert service.live_leases() == []
+
+
+def test_a_pause_and_a_plan_at_once_leave_a_job_that_is_paused_or_is_to_be(service: Service) -> None:
+    for _ in range(5):
+        job_id = service.submit()
+        meet = threading.Barrier(2)
+
+        def planned(meet: threading.Barrier = meet) -> list[Placement]:
+            meet.wait()
+            return service.plan()
+
+        def paused(job_id: int = job_id, meet: threading.Barrier = meet) -> str:
+            meet.wait()
+            return do(service, verbs.pause, job_id).state
+
+        with ThreadPoolExecutor(2) as pool:
+            placements, state = pool.submit(planned), pool.submit(paused)
+
+        job = service.job(job_id)
+        assert job.intent == "pause"
+        assert (state.result(), job.state) in {("paused", "paused"), ("starting", "starting")}
+        assert len(placements.result()) == len(service.live_leases()) == (job.state == "starting")
+        for placement in placements.result():
+            service.end(placement, Outcome.PAUSED)
+        assert service.state(job_id) == "paused"
 
 
 def test_a_job_that_is_resumed_while_it_still_stops_is_queued_as_soon_as_it_has_and_spends_no_retry(
