@@ -34,7 +34,7 @@ def find_checkpoint(session: Session, wanted: StartFrom) -> Checkpoint:
 def warn_of_removal(session: Session, origin: Checkpoint) -> str | None:
     """Return what the submitter should know where the job that saved `origin` may yet let go of the file."""
     job = session.get_one(Job, origin.job_id)
-    if State(job.state).is_terminal or origin.best:
+    if State(job.state).is_terminal:
         return None
     return (
         f"job {job.id} is {job.state} and may save more; {KEPT}, so checkpoint {origin.id} (step {origin.step}) may be "
