@@ -54,6 +54,10 @@ class Slot:
 
     def set_aside(self, job_id: int, *, start: float | None, until: float) -> None:
         """Keep it for a job which is expected to start then, if that is known, and to end at `until`."""
+        if start is not None:
+            self.lent_until = min(self.lent_until, start)
+        elif self.kept_for is None:
+            self.lent_until = -math.inf
+        # Else it starts, whenever that may be, after one before it: what ends before that one starts delays neither.
         self.kept_for = job_id if self.kept_for is None else self.kept_for
-        self.lent_until = min(self.lent_until, -math.inf if start is None else start)
         self.free_at = max(self.free_at, until)

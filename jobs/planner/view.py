@@ -43,7 +43,8 @@ class Reservation:
     device_ids: tuple[int, ...]
     start: float | None = None
     """Until when others may use those that are free: the time by which all are expected to be, as first foretold or
-    later brought forward, never put off. None where nothing can be foretold: then nobody else may."""
+    later brought forward, never put off. None where nothing can be foretold: then nobody else may, unless the device is
+    set aside for one before it too and that one's start is known."""
     preempts: bool = False
     """Jobs were stopped for it: nobody else comes before it."""
 

@@ -70,9 +70,11 @@ def reservations_undelayed(scene: Scene, decisions: Sequence[Decision]) -> None:
                     assert scene.now + duration <= start
         elif isinstance(each, Wait) and each.reservation is not None:
             for device_id in each.reservation.device_ids:
-                known = [start for start in (starts.get(device_id), each.reservation.start) if start is not None]
-                unknown = each.reservation.start is None or (device_id in starts and starts[device_id] is None)
-                starts[device_id] = None if unknown else min(known)
+                start = each.reservation.start
+                if device_id not in starts:
+                    starts[device_id] = start
+                elif start is not None and starts[device_id] is not None:
+                    starts[device_id] = min(start, starts[device_id] or start)
 
 
 def quotas_kept(scene: Scene, decisions: Sequence[Decision]) -> None:

@@ -36,6 +36,12 @@ def test_a_later_job_uses_what_is_set_aside_only_if_it_ends_before_it_is_needed(
     assert (2 in started(host(), waiting, [run(9, 2, predicted_end=NOW + 60)])) is passes
 
 
+def test_a_short_job_passes_although_a_longer_one_that_asks_for_the_same_could_not() -> None:
+    waiting = [job(1, "cuda:0,cuda:1"), job(2, 1), job(3, 1, duration_s=90), job(4, 1, duration_s=60)]
+
+    assert started(host(), waiting, [run(9, 2, predicted_end=NOW + 60)]) == {4}
+
+
 @pytest.mark.parametrize("end", [None, NOW - 5], ids=["unknown", "overdue"])
 def test_nobody_passes_a_job_that_waits_for_one_whose_end_can_not_be_foretold(end: float | None) -> None:
     waiting = [job(1, "cuda:0,cuda:1"), job(2, 1, duration_s=0.1)]
