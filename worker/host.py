@@ -32,7 +32,7 @@ def find_devices(settings: Settings) -> list[DeviceInfo]:
     gpus = _visible_gpus()
     if gpus and settings.simulated_devices:
         raise ValueError(
-            f"simulated_devices: this host has {len(gpus)} real CUDA devices; "
+            f"simulated_devices: this host has {len(gpus)} real CUDA device{'s' if len(gpus) > 1 else ''}; "
             "unset RANKZERO_SIMULATED_DEVICES, which is for hosts with none"
         )
     simulated = [
