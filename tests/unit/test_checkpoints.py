@@ -13,6 +13,7 @@ import torch
 from torch import nn, optim
 
 from tests.limits import file_size_limit
+from trainer import durable_files
 from trainer.checkpoints import (
     Checkpoint,
     CheckpointFolder,
@@ -295,3 +296,27 @@ def test_a_mask_that_is_never_finite_is_no_fault_of_the_weights(run_dir: RunDir)
     folder.save(checkpoint(1, model=masked.state_dict()))
     with pytest.raises(NonFiniteLossError, match="weight"):
         folder.save(checkpoint(2, model=masked.state_dict() | {"weight": torch.full((2, 100), float("nan"))}))
+
+
+def test_a_rank_that_saves_says_that_it_is_alive_for_each_part_that_is_written_and_read_back(run_dir: RunDir) -> None:
+    signs: list[float] = []
+    journal = JournalWriter(run_dir.journal)
+    CheckpointFolder(run_dir, journal, alive=lambda: signs.append(0)).save(checkpoint(1))
+    small = len(signs)
+    signs.clear()
+    large = {f"tensor {number}": torch.zeros(2**18) for number in range(8)}
+    CheckpointFolder(run_dir, journal, alive=lambda: signs.append(0)).save(checkpoint(2, model=large))
+    assert len(signs) >= small + 2 * len(large)  # each tensor is 1 MiB, written and then hashed
+
+
+def test_a_large_file_is_brought_to_the_disk_part_by_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+    path = tmp_path / "large"
+    monkeypatch.setattr(durable_files, "_SYNCED_BYTES", 1000)
+    monkeypatch.setattr("os.fsync", lambda _descriptor: synced.append(path.stat().st_size))
+    with path.open("wb") as file:
+        writer = durable_files.DurableWriter(file, alive=lambda: None)
+        for _ in range(5):
+            writer.write(b"x" * 500)
+        writer.sync()
+    assert synced == [1000, 2000, 2500]

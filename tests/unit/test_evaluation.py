@@ -41,7 +41,12 @@ def metrics(**told: float) -> dict[str, float]:
     return validated({f"val/{name}": value for name, value in told.items()})
 
 
-def validated(told: dict[str, float] | None, **parts: Any) -> dict[str, float]:
+def validated(
+    told: dict[str, float] | None,
+    alive: Callable[[], None] = lambda: None,
+    waits: Callable[[], None] = lambda: None,
+    **parts: Any,
+) -> dict[str, float]:
     recipe = Losses(TrainConfig(model="resnet18", data="digits"))
     recipe.told = told
     vars(recipe).update(parts)
@@ -55,10 +60,18 @@ def validated(told: dict[str, float] | None, **parts: Any) -> dict[str, float]:
         matter="test",
         autocast=nullcontext,
         stop_requested=lambda: False,
-        alive=lambda: None,
+        alive=alive,
+        waits=waits,
     )
     assert found is not None
     return found.metrics
+
+
+def test_a_rank_says_that_it_is_alive_after_each_batch_and_then_that_it_waits_for_the_others() -> None:
+    said: list[str] = []
+    told = {"val/accuracy": 1.0, "val/loss": 1.0}
+    validated(told, alive=lambda: said.append("alive"), waits=lambda: said.append("waits"))
+    assert said == ["alive", "alive", "waits"]
 
 
 @pytest.mark.parametrize(
