@@ -26,6 +26,7 @@ def assert_held(database: Database, job_ids: Sequence[int]) -> None:
         assert_leases_never_overlapped(session)
         for job_id in job_ids:
             assert_attempts_within_budget(session, job_id)
+            assert_placements_end_with_their_devices(session, job_id)
             assert_no_stale_attempt_wrote(session, job_id)
             assert_checkpoints_whole(session, job_id)
 
@@ -58,6 +59,27 @@ def assert_attempts_within_budget(session: Session, job_id: int) -> None:
     assert len(faults) <= job.max_retries + 1, f"job {job_id} was tried beyond its budget"
 
 
+def assert_placements_end_with_their_devices(session: Session, job_id: int) -> None:
+    """Each host's share of an attempt freed its devices as it ended, wrote nothing after, and the last one ended it."""
+    for attempt in attempts.select_attempts(session, job_id):
+        mine = (Placement.job_id == job_id, Placement.attempt == attempt.number)
+        placements = session.scalars(select(Placement).where(*mine).order_by(Placement.node_rank)).all()
+        assert [placement.node_rank for placement in placements] == list(range(len(placements)))
+        ends = {placement.node_rank: placement.ended_at for placement in placements}
+        assert attempt.ended_at == max(end for end in ends.values() if end is not None)
+        for placement in placements:
+            assert placement.ended_at is not None, f"node {placement.node_rank} of job {job_id} has not ended"
+            released = session.scalars(select(Lease.released_at).where(Lease.placement_id == placement.id)).all()
+            assert list(released) == [placement.ended_at] * len(placement.devices)
+            assert placement.heartbeat_at is None or placement.heartbeat_at <= placement.ended_at
+        # Each node's ranks are numbered behind those of the node before; with one node they are all its own.
+        of_attempt = (LogChunk.job_id == job_id, LogChunk.attempt == attempt.number)
+        for chunk in session.scalars(select(LogChunk).where(*of_attempt)):
+            end = ends[chunk.rank // len(placements[0].devices)]
+            assert end is not None
+            assert chunk.at <= end, f"output of rank {chunk.rank} came after the end of its host's share"
+
+
 def assert_no_stale_attempt_wrote(session: Session, job_id: int) -> None:
     """Nothing was stored in the name of an attempt after the database had ended it."""
     tried = attempts.select_attempts(session, job_id)
@@ -67,8 +89,6 @@ def assert_no_stale_attempt_wrote(session: Session, job_id: int) -> None:
     of_a_run = select(JobEvent).where(JobEvent.job_id == job_id, JobEvent.kind.in_(OF_A_RUN))
     for event in session.scalars(of_a_run.order_by(JobEvent.id)):
         assert event.at <= ended[event.attempt], f"{event.kind} of attempt {event.attempt} came after its end"
-    for placement in session.scalars(select(Placement).where(Placement.job_id == job_id)):
-        assert placement.heartbeat_at is None or placement.heartbeat_at <= ended[placement.attempt]
     _assert_in_order_of_attempts(session, job_id)
     if session.get_bind().dialect.name == "postgresql":
         _assert_metrics_committed_before_the_end(session, job_id)

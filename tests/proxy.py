@@ -14,15 +14,15 @@ from sqlalchemy import make_url
 class Proxy:
     """Passes bytes between its clients and a server, until it is told to lose some of them."""
 
-    def __init__(self, server_url: str) -> None:
-        """Listen for clients of the PostgreSQL database at `server_url`; `url` is the same database through here."""
+    def __init__(self, server_url: str, *, address: str = "127.0.0.1") -> None:
+        """Listen at `address` for clients of the server at `server_url`; `url` is the same server through here."""
         server = make_url(server_url)
         assert server.host is not None
         assert server.port is not None
         self._server = (server.host, server.port)
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((address, 0))
         port: int = self._listener.getsockname()[1]
-        self.url = server.set(port=port).render_as_string(hide_password=False)
+        self.url = server.set(host=address, port=port).render_as_string(hide_password=False)
         self._lock = threading.Lock()
         self._connections: set[tuple[socket.socket, socket.socket]] = set()
         self._is_open = threading.Event()

@@ -51,6 +51,7 @@ class Service:
             "RANKZERO_LEASE_S": "60",
             "RANKZERO_RETRY_BACKOFF_S": "0.2",
             "RANKZERO_SIMULATED_DEVICES": "2",
+            "CUDA_VISIBLE_DEVICES": "",  # simulated devices have no place beside real ones
             "OMP_NUM_THREADS": "1",
             **{f"RANKZERO_{name.upper()}": str(value) for name, value in settings.items()},
         }
@@ -71,10 +72,12 @@ class Service:
                 end_run(str(record.parent))  # the group of a run whose supervisor was killed just above
         self.database.dispose()
 
-    def start_worker(self, host_name: str = "alpha", **settings: object) -> "subprocess.Popen[bytes]":
+    def start_worker(
+        self, host_name: str = "alpha", *, inside: Sequence[str] = (), **settings: object
+    ) -> "subprocess.Popen[bytes]":
         """Start the worker of a host and return once it has registered and beaten."""
         before = self.heartbeat(host_name)
-        worker = self.spawn_worker(host_name, log_name=host_name, **settings)
+        worker = self.spawn_worker(host_name, log_name=host_name, inside=inside, **settings)
         wait_until(
             lambda: worker.poll() is None and self.heartbeat(host_name) != before,
             timeout_s=30,
@@ -83,13 +86,13 @@ class Service:
         return worker
 
     def spawn_worker(
-        self, host_name: str = "alpha", *, log_name: str | None = None, **settings: object
+        self, host_name: str = "alpha", *, log_name: str | None = None, inside: Sequence[str] = (), **settings: object
     ) -> "subprocess.Popen[bytes]":
-        """Start the worker of a host and return at once."""
+        """Start the worker of a host and return at once. `inside` is the command that puts it into another network."""
         run_root = self.folder / host_name
         run_root.mkdir(exist_ok=True)
         worker = start_child(
-            [sys.executable, "-m", "worker"],
+            [*inside, sys.executable, "-m", "worker"],
             log=self.folder / f"{log_name or host_name}.log",
             folder=self.folder,
             environment=os.environ
