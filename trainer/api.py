@@ -140,7 +140,7 @@ def _train_in_ranks(file: TrainFile, *, output: Path | None, call: "Call | None"
     outcome = run_in(run_dir)
     if outcome.error is not None:
         error = error_of(outcome.error, run_dir.path)
-        if outcome.error.cause is Cause.EXCEPTION and outcome.error.traceback is not None:
+        if outcome.error.cause in (Cause.EXCEPTION, Cause.HANG) and outcome.error.traceback is not None:
             error.add_note(outcome.error.traceback)  # the rank's: what was raised may be the script's own doing
         raise error
     return run_dir

@@ -131,8 +131,9 @@ def _tell(outcome: Outcome, run_dir: RunDir) -> int:
         say("completed: this node has done its part; metrics and checkpoints are in the run directory of node 0")
     elif outcome.error is not None:
         # Where the fault is in what was asked for, the message says it; lines of our own code would only hide it.
-        trace = outcome.error.traceback if outcome.error.cause is Cause.EXCEPTION else None
-        say(f"{trace or ''}{with_cause(outcome.error.cause, outcome.error.said)}")
+        trace = outcome.error.traceback if outcome.error.cause in (Cause.EXCEPTION, Cause.HANG) else None
+        before = f"{trace.rstrip()}\n" if trace else ""
+        say(f"{before}{with_cause(outcome.error.cause, outcome.error.said)}")
     return outcome.exit_status
 
 

@@ -80,7 +80,8 @@ class ErrorReport(BaseModel):
     def said(self) -> str:
         """What people are told: the message, after the rank at fault unless any might have been the first to see it."""
         is_shared = self.cause in (Cause.CONFIG, Cause.DATA)
-        return self.message if self.rank is None or is_shared else f"rank {self.rank}: {self.message}"
+        is_named = self.rank is None or self.message.startswith(f"rank {self.rank} ")
+        return self.message if is_named or is_shared else f"rank {self.rank}: {self.message}"
 
     @classmethod
     def read(cls, path: Path) -> Self | None:

@@ -31,6 +31,11 @@ def test_the_rank_is_said_where_it_is_no_chance_which_one_it_is(cause: Cause, sa
     assert str(error_of(error, tmp_path)) == f"{said} (run directory {tmp_path})"
 
 
+def test_a_message_that_names_the_rank_itself_does_so_once() -> None:
+    error = report("rank 1 was ended by SIGKILL").model_copy(update={"rank": 1})
+    assert error.said == "rank 1 was ended by SIGKILL"
+
+
 def without_hard_links(*_: object) -> NoReturn:
     raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
