@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 from sqlalchemy import Row, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, defer
 
 from jobs.catalogs import Catalog
 from jobs.database import now
@@ -97,11 +97,11 @@ def set_catalog(session: Session, name: str, catalog: dict[str, Any]) -> None:
 def catalogs(session: Session) -> list[Catalog]:
     """Return what the hosts have published."""
     found = []
-    for host in all_hosts(session):
+    for name, catalog in session.execute(select(Host.name, Host.catalog).order_by(Host.name)):
         try:
-            found += [Catalog.model_validate(host.catalog)] if host.catalog else []
+            found += [Catalog.model_validate(catalog)] if catalog else []
         except ValidationError as error:  # of another release: it must not keep jobs from being submitted
-            log.warning("catalog_unreadable", host=host.name, error=str(error))
+            log.warning("catalog_unreadable", host=name, error=str(error))
     return found
 
 
@@ -124,8 +124,8 @@ def set_free_bytes(session: Session, name: str, free_bytes: int) -> None:
 
 
 def all_hosts(session: Session) -> Sequence[Host]:
-    """Return every host, by name."""
-    return session.scalars(select(Host).order_by(Host.name)).all()
+    """Return every host, by name; its catalog, which is large, is only read if it is looked at."""
+    return session.scalars(select(Host).options(defer(Host.catalog)).order_by(Host.name)).all()
 
 
 def get(session: Session, name: str) -> Host:

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from jobs.database import Database, now
 from jobs.errors import InvalidSpecError, NotFoundError
 from jobs.spec import JobSpec
 from jobs.states import Intent, Outcome, State
 from jobs.store import hosts, jobs
+from jobs.tables import Host
 from tests.integration.store.conftest import Service, times
 
 CATALOG = {
@@ -320,7 +321,7 @@ def test_every_time_is_aware_utc_and_close_to_the_databases_clock(service: Servi
     with service.database.session_scope(read_only=True) as session:
         at = now(session)
         rows = [*service.attempts(placement.job_id), *service.leases(placement), *service.events(placement.job_id)]
-        rows += [service.job(placement.job_id), *hosts.all_hosts(session)]
+        rows += [service.job(placement.job_id), *session.scalars(select(Host))]
     for row in rows:
         for column, value in times(row).items():
             assert value.utcoffset() == timedelta(0), f"{type(row).__name__}.{column}"
