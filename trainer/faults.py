@@ -24,6 +24,8 @@ _OUT_OF_MEMORY = re.compile(
 _COMMUNICATION = re.compile(r"\bgloo\b|\bnccl\b|Connection (closed|reset) by peer|TCPStore|Broken pipe", re.IGNORECASE)
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
 _LOADER_KILLED = re.compile(r"DataLoader worker \(pid.*\) (is killed by signal|exited unexpectedly)")
+_ALLOCATOR = re.compile(r" Of the allocated memory .* is allocated by PyTorch.*")
+"""What torch's allocator says after which process holds how much of the device: its own accounts, advice and a link."""
 _SHARED_MEMORY = re.compile(r"insufficient shared memory|out of shared memory", re.IGNORECASE)
 _LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
 _OUR_ERROR = re.compile(r"^trainer\.errors\.\w+: ")
@@ -49,6 +51,8 @@ def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = 
         # A single sample is enough where a layer sees several pixels of it, so this is not known beforehand.
         ways = "take a larger batch or image_size, or set sync_bn to true where several ranks share the batch"
         report = report.model_copy(update={"message": f"batch: too small for BatchNorm ({report.message}); {ways}"})
+    if report.cause is Cause.OUT_OF_MEMORY:
+        report = report.model_copy(update={"message": _ALLOCATOR.sub("", report.message)})
     if report.cause is Cause.EXCEPTION and is_of_compiled_code(error):
         whose = (
             "torch.compile or what it made of the model raised this: leave compile out, and the model computes itself"

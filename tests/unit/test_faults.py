@@ -173,3 +173,20 @@ def test_a_model_that_the_compiler_refuses_is_said_to_train_without() -> None:
     report = report_of(raised.value, rank=0)
     assert report.cause is Cause.EXCEPTION
     assert "leave compile out" in report.message
+
+
+def test_a_device_that_is_full_is_told_with_who_holds_its_memory_and_without_the_allocator_s_accounts() -> None:
+    told = (
+        "CUDA out of memory. Tried to allocate 98.00 MiB. GPU 0 has a total capacity of 139.80 GiB of which 67.56 MiB "
+        "is free. Process 2744 has 130.48 GiB memory in use. Including non-PyTorch memory, this process has 9.24 GiB "
+        "memory in use."
+    )
+    accounts = (
+        " Of the allocated memory 8.54 GiB is allocated by PyTorch, and 96.44 MiB is reserved by PyTorch but "
+        "unallocated. If reserved but unallocated memory is large try setting "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation"
+    )
+    report = report_of(torch.OutOfMemoryError(told + accounts), rank=0)  # as torch 2.11 said it on an H200
+    assert report.message == f"OutOfMemoryError: {told}"
+    assert report.traceback is not None
+    assert accounts in report.traceback
