@@ -1,10 +1,13 @@
 """The laws that every plan keeps, checked against what was decided rather than how. The fleet checks who gets what."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import inf
 
-from jobs.planner.view import Decision, Preempt, Reservation, Scene, Start, Wait
+from jobs.planner.order import EVERY_USER
+from jobs.planner.view import Account, Decision, Preempt, Reservation, Scene, Start, Wait
 from jobs.simulation.fleet import BrokenPlanError
+from jobs.simulation.usage import accounts_of
 
 
 def check_plan(scene: Scene, decisions: Sequence[Decision]) -> int:
@@ -35,12 +38,15 @@ def check_plan(scene: Scene, decisions: Sequence[Decision]) -> int:
                 )
         elif decision.reservation is not None:
             _check_kept(decision, job.reservation)
-            start = -inf if decision.reservation.start is None else decision.reservation.start
+            start = decision.reservation.start
             for device_id in decision.reservation.device_ids:
-                free_until[device_id] = min(start, free_until.get(device_id, inf))
+                # One whose start is not known still starts after one before it on the same device.
+                before = free_until.get(device_id, inf if start is not None else -inf)
+                free_until[device_id] = before if start is None else min(start, before)
     if undecided:
         raise BrokenPlanError(f"job {min(undecided)} is not decided upon")
     _check_stops(scene, decisions)
+    _check_quotas(scene, decisions)
     return passed
 
 
@@ -68,3 +74,26 @@ def _check_stops(scene: Scene, decisions: Sequence[Decision]) -> None:
         if not may_be or job.is_stopping or job.id in stopped:
             raise BrokenPlanError(f"job {job.id} is stopped for job {decision.for_job}, against the rule")
         stopped.add(job.id)
+
+
+def _check_quotas(scene: Scene, decisions: Sequence[Decision]) -> None:
+    """No job starts where its user, or one of its labels, then has more devices than allowed."""
+    most = {quota.account: quota.max_devices for quota in scene.quotas if quota.max_devices is not None}
+    if not most:
+        return
+    held: Counter[Account] = Counter()
+    for job in scene.running:
+        for account in accounts_of(job.user, job.labels):
+            held[account] += len(job.device_ids)
+    waiting = {job.id: job for job in scene.waiting}
+    for decision in decisions:
+        if not isinstance(decision, Start):
+            continue
+        starting = waiting[decision.job_id]
+        for account in accounts_of(starting.user, starting.labels):
+            held[account] += starting.request.device_count
+            allowed = most.get(account, most.get(EVERY_USER, inf) if account[0] == "user" else inf)
+            if held[account] > allowed:
+                raise BrokenPlanError(
+                    f"job {starting.id} starts beyond the quota of {' '.join(account)}: {allowed} devices"
+                )

@@ -47,7 +47,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"jobs that waited for longer than their bound: {report.over_bound:,}"
     planning = report.planning
     yield (
-        f"planning {planning.plans:,} times: mean {planning.mean_ms:.1f} ms, p95 {planning.p95_ms:.1f} ms,"
+        f"planning {planning.plans:,} times, in CPU time: mean {planning.mean_ms:.1f} ms, p95 {planning.p95_ms:.1f} ms,"
         f" worst {planning.worst_ms:.1f} ms"
     )
     if report.waiting:

@@ -42,7 +42,7 @@ class LongestGangWait:
 
 @dataclass(frozen=True)
 class Planning:
-    """What the plans took, in milliseconds of real time."""
+    """What the plans took, in milliseconds of CPU time."""
 
     plans: int
     mean_ms: float

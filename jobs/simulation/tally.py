@@ -26,7 +26,7 @@ class Tally:
     """Starts of a job while one before it in the line had devices set aside."""
     preemptions: int = 0
     plan_s: list[float] = field(default_factory=list)
-    """What each plan took, in real seconds."""
+    """What each plan took, in seconds of CPU time: it waits for nothing, and a busy machine makes it no longer."""
     elapsed_s: float = 0.0
     held_device_s: float = 0.0
     blocked_s: float = 0.0

@@ -6,6 +6,11 @@ from math import exp, log
 from jobs.planner.view import Account, Quota
 
 
+def accounts_of(user: str | None, labels: Mapping[str, str]) -> list[Account]:
+    """Return every account that a job of this user with these labels may be counted on."""
+    return [("user", user or ""), *(("label", f"{key}={value}") for key, value in labels.items())]
+
+
 class Usage:
     """Decayed use, what is held now included: exact at every moment, however seldom it is asked for."""
 
@@ -19,8 +24,9 @@ class Usage:
 
     def hold(self, user: str | None, labels: Mapping[str, str], devices: int, *, at: float) -> None:
         """Note that a job of this user with these labels has so many devices from now on, or, below 0, no more."""
-        listed = [("label", f"{key}={value}") for key, value in labels.items()]
-        for account in [("user", user or ""), *(each for each in listed if each in self._labels)]:
+        for account in accounts_of(user, labels):
+            if account[0] == "label" and account not in self._labels:
+                continue
             self._used[account] = (self._at(account, at), at)
             self._held[account] = self._held.get(account, 0) + devices
 

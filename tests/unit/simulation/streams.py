@@ -22,6 +22,6 @@ def simulate(stream: Sequence[StreamJob], *, devices: int, per_host: int = 8, ru
     """Run a stream to its end. A plan takes one second of the clock that measures it."""
     seconds = count()
     hosts = make_fleet(devices, devices_per_host=per_host)
-    simulation = Simulation(stream, hosts, rules or Rules(tick_s=1), real_clock=lambda: float(next(seconds)))
+    simulation = Simulation(stream, hosts, rules or Rules(tick_s=1), cpu_clock=lambda: float(next(seconds)))
     simulation.run()
     return simulation

@@ -6,7 +6,19 @@ import pytest
 
 from jobs.device_count import DeviceCount
 from jobs.planner.request import Request
-from jobs.planner.view import Decision, Node, Preempt, Reservation, RunningJob, Scene, Start, Wait, WaitingJob
+from jobs.planner.view import (
+    Account,
+    Decision,
+    Node,
+    Preempt,
+    Quota,
+    Reservation,
+    RunningJob,
+    Scene,
+    Start,
+    Wait,
+    WaitingJob,
+)
 from jobs.simulation.fleet import BrokenPlanError, Fleet, make_fleet
 from jobs.simulation.laws import check_plan
 
@@ -88,10 +100,31 @@ def test_who_is_done_in_time_or_elsewhere_may_pass_and_is_counted() -> None:
     assert check_plan(scene(*jobs), decisions) == 2
 
 
+def test_a_gap_before_one_reservation_is_filled_though_the_start_of_the_next_is_not_known() -> None:
+    known, unknown = Reservation((1,), start=150.0), Reservation((1, 2))
+    jobs = (waiting(1), waiting(2), waiting(3, duration_s=50.0))
+    assert check_plan(scene(*jobs), [wait(1, known), wait(2, unknown), Start(3, (node(0, 0),))]) == 1
+    with pytest.raises(BrokenPlanError, match="job 3 starts"):
+        check_plan(scene(*jobs), [wait(1, known), wait(2, unknown), Start(3, (node(0, 1),))])
+
+
 def test_a_reservation_is_not_put_off() -> None:
     before, after = Reservation((1,), start=150.0), Reservation((1,), start=151.0)
     with pytest.raises(BrokenPlanError, match=r"from 150\.0 on, now put off to 151\.0"):
         check_plan(scene(waiting(1, reservation=before)), [wait(1, after)])
+
+
+@pytest.mark.parametrize("account", [("user", "ada"), ("user", "*"), ("label", "team=vision")])
+def test_nobody_starts_beyond_a_quota(account: Account) -> None:
+    mine = replace(waiting(1), user="ada", labels={"team": "vision"})
+    running = RunningJob(9, 1, 50, (9, 10), user="ada", labels={"team": "vision"})
+    wide, narrow = (
+        replace(scene(mine, running=(running,)), quotas=(Quota(account, max_devices=most),)) for most in (3, 2)
+    )
+    decisions = [Start(1, (node(0, 0),))]
+    assert check_plan(wide, decisions) == 0
+    with pytest.raises(BrokenPlanError, match="job 1 starts beyond the quota of"):
+        check_plan(narrow, decisions)
 
 
 VICTIM = RunningJob(7, 1, 20, (1,), preemptible=True)
