@@ -68,29 +68,22 @@ class Demand:
             return None
         nodes = [found[at : at + self.per_node] for at in range(0, len(found), self.per_node)]
         hosts = {node[0].host for node in nodes}
-        if len(hosts) != self.nodes or not hosts.issubset(self.pool.hosts_with(self.per_node, self._searched(hosts))):
+        if len(hosts) != self.nodes or not all(self.allows(host) for host in hosts):
             return None
-        for node in nodes:
-            on_host = self.pool.slots_on(node[0].host)
-            if not all(slot in on_host for slot in node) or len(set(node)) != len(node):
-                return None
-        return found
+        whole = all(set(node).issubset(self.pool.slots_on(node[0].host)) for node in nodes)
+        return found if whole and len(set(found)) == len(found) else None
 
     def soonest(self) -> list[Slot]:
         """Return the devices that are expected to be free first, node by node."""
         hosts = self.pool.soonest(self.per_node, self.nodes, self.allowed)
         return [slot for host in sorted(hosts) for slot in soonest_of(self.pool.slots_on(host), self.per_node)]
 
-    def _searched(self, hosts: set[int]) -> set[int]:
-        return hosts if self.allowed is None else hosts.intersection(self.allowed)
-
     def _lending_hosts(self, ends: float) -> list[int]:
         """The best hosts for a job that ends in time to use what is set aside for others."""
         if ends == UNKNOWN:
             return []
-        usable = {}
-        for host in self._searched(self._fleet.lenders):
-            usable[host] = sum(slot.can_be_used_until(ends) for slot in self.pool.slots_on(host))
+        lenders = self._fleet.lenders if self.allowed is None else self._fleet.lenders.intersection(self.allowed)
+        usable = {host: sum(slot.can_be_used_until(ends) for slot in self.pool.slots_on(host)) for host in lenders}
         found = [(count, host) for host, count in usable.items() if count >= self.per_node]
         whole = self.pool.best_fit(self.per_node, self.nodes + len(found), self.allowed)
         found += [(self.per_node, host) for host in whole if host not in usable]

@@ -86,7 +86,7 @@ class Fleet:
 
     def book(self, slot: Slot, until: float) -> None:
         """Foretell that a device is in use until then, without keeping it for anybody."""
-        slot.free_at = max(slot.free_at, until)
+        slot.book(until)
         self._changed(slot, was_loose=False)
 
     def _changed(self, slot: Slot, *, was_loose: bool) -> None:

@@ -57,7 +57,7 @@ class _Plan:
         if slots is not None:
             return [self._start(job, demand, slots, ends)]
         self._blocked += 1
-        if self._blocked > MOST_FORESEEN:
+        if self._blocked > max(MOST_FORESEEN, self._scene.policy.reservations):
             return [Wait(job.id, demand.far_back, line_key)]
         return self._wait(job, demand, line_key)
 

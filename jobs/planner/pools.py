@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from jobs.planner.slots import Model, Slot
 
-Rank = tuple[float, int, int, int]
+Rank = tuple[float, int, int, int, int]
 """How good a host is to wait for: when its devices are expected (infinity where that is unknown), of how many it is
-unknown, how many are not free, and its number."""
+unknown, how many jobs wait for them, how many are not free, and its number."""
 
 
 class Pool(ABC):
@@ -22,6 +22,7 @@ class Pool(ABC):
     def __init__(self, hosts: Iterable[int], changes: Sequence[int]) -> None:
         self._hosts = hosts
         self._changes = changes
+        self._large_enough: dict[int, list[int]] = {}
         self._rankings: dict[int, list[tuple[Rank, int]]] = {}
 
     @abstractmethod
@@ -38,7 +39,11 @@ class Pool(ABC):
 
     def hosts_with(self, per_node: int, allowed: Iterable[int] | None) -> list[int]:
         """The hosts that have enough devices, busy or not."""
-        return [host for host in (self._hosts if allowed is None else allowed) if len(self.slots_on(host)) >= per_node]
+        if allowed is not None:
+            return [host for host in allowed if len(self.slots_on(host)) >= per_node]
+        if per_node not in self._large_enough:
+            self._large_enough[per_node] = [host for host in self._hosts if len(self.slots_on(host)) >= per_node]
+        return self._large_enough[per_node]
 
     def soonest(self, per_node: int, nodes: int, allowed: Sequence[int] | None) -> list[int]:
         """Return the `nodes` hosts, or fewer where there are not as many, whose devices are expected first."""
@@ -63,10 +68,13 @@ class Pool(ABC):
         return [rank[-1] for rank, _changes in fresh]
 
     def _rank(self, host: int, per_node: int) -> Rank:
-        chosen = soonest_of(self.slots_on(host), per_node)
-        unknown = sum(slot.free_at == math.inf for slot in chosen)
-        busy = sum(not slot.is_loose for slot in chosen)
-        return (max(slot.free_at for slot in chosen), unknown, busy, host)
+        start, unknown, claims, busy = -math.inf, 0, 0, 0
+        for slot in soonest_of(self.slots_on(host), per_node):
+            start = max(start, slot.free_at)
+            unknown += slot.free_at == math.inf
+            claims += slot.claims
+            busy += not slot.is_loose
+        return (start, unknown, claims, busy, host)
 
 
 class ModelPool(Pool):
@@ -167,5 +175,7 @@ def soonest_of(slots: Sequence[Slot], number: int) -> list[Slot]:
     """Return those of a host's devices that are expected first, in the order in which they are handed out."""
     if number >= len(slots):
         return list(slots)
-    chosen = sorted(range(len(slots)), key=lambda at: (slots[at].free_at, not slots[at].is_loose, at))[:number]
+    chosen = sorted(
+        range(len(slots)), key=lambda at: (slots[at].free_at, slots[at].claims, not slots[at].is_loose, at)
+    )[:number]
     return [slots[at] for at in sorted(chosen)]

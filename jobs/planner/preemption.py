@@ -26,6 +26,7 @@ class Preemption:
         candidates = [job for job in scene.running if job.preemptible and not job.is_stopping]
         candidates.sort(key=lambda job: (job.priority, -job.saved_at, -job.id))
         self._candidates = [(job, fleet.held_by(job)) for job in candidates]
+        self._stopped: set[int] = set()
         self._leaving = {slot.host for job in scene.running if job.is_stopping for slot in fleet.held_by(job)}
 
     def clear(self, job: WaitingJob, demand: Demand) -> Clearing | None:
@@ -35,11 +36,12 @@ class Preemption:
         """
         if job.priority <= demand.unpreempted or not (self._leaving or self._candidates):
             return None
-        found = _Search(demand, self._fleet, self._leaving)
+        found = _Search(demand, self._leaving)
         for victim, slots in self._candidates:
             if found.is_enough or victim.priority >= job.priority:
                 break
-            found.add(victim, slots)
+            if victim.id not in self._stopped:
+                found.add(victim, slots)
         if not found.is_enough:
             demand.unpreempted = job.priority
             return None
@@ -48,15 +50,15 @@ class Preemption:
             for slot in self._fleet.held_by(victim):
                 slot.leave(self._fleet.now)
                 self._leaving.add(slot.host)
-        stopped = {victim.id for victim in clearing.victims}
-        self._candidates = [each for each in self._candidates if each[0].id not in stopped]
+            self._stopped.add(victim.id)
         return clearing
 
 
 class _Search:
     """Victims are added, the cheapest first, until enough hosts are clear; then those not needed are spared."""
 
-    def __init__(self, demand: Demand, fleet: Fleet, leaving: set[int]) -> None:
+    def __init__(self, demand: Demand, leaving: set[int]) -> None:
+        """`leaving` are the hosts with devices of jobs that stop already."""
         self._demand = demand
         self._victims: list[tuple[RunningJob, list[Slot]]] = []
         self._clear: dict[int, set[Slot]] = {}
@@ -65,7 +67,6 @@ class _Search:
         for host in sorted(leaving):
             if demand.allows(host) and host not in self._hosts:
                 self._look_at(host)
-        self._fleet = fleet
 
     @property
     def is_enough(self) -> bool:

@@ -61,7 +61,7 @@ def resting(until: float) -> str:
 
 def far_back(request: Request, resume_note: str | None) -> str:
     """Say what a job waits for that has many before it: who they are changes all the time."""
-    return _with_note(f"waits for {wanted(request)}: what there is has jobs that are before it", resume_note)
+    return _with_note(f"waits for {wanted(request)}, with many jobs before it in the line", resume_note)
 
 
 def in_the_way(slots: Iterable[Slot], hosts: Sequence[Host], resume_note: str | None) -> tuple[str, tuple[Holder, ...]]:

@@ -11,7 +11,18 @@ Model = tuple[str, str | None, int | None]
 class Slot:
     """A device that can be handed out, on an open host."""
 
-    __slots__ = ("device", "free_at", "holder", "host", "is_leaving", "is_taken", "kept_for", "lent_until", "model")
+    __slots__ = (
+        "claims",
+        "device",
+        "free_at",
+        "holder",
+        "host",
+        "is_leaving",
+        "is_taken",
+        "kept_for",
+        "lent_until",
+        "model",
+    )
 
     def __init__(self, device: Device, host: int) -> None:
         self.device = device
@@ -26,6 +37,8 @@ class Slot:
         """Whether that job has been told to stop."""
         self.kept_for: int | None = None
         """The first job for which it is set aside."""
+        self.claims = 0
+        """How many jobs wait for it, as far as that is worked out."""
         self.lent_until = math.inf
         """Until when a later job may use it, if it is free: for ever where it is set aside for nobody."""
         self.free_at = -math.inf
@@ -52,6 +65,11 @@ class Slot:
         """Note that the job on it is told to stop."""
         self.is_leaving, self.free_at = True, now
 
+    def book(self, until: float) -> None:
+        """Foretell that one more job has it until then."""
+        self.claims += 1
+        self.free_at = max(self.free_at, until)
+
     def set_aside(self, job_id: int, *, start: float | None, until: float) -> None:
         """Keep it for a job which is expected to start then, if that is known, and to end at `until`."""
         if start is not None:
@@ -60,4 +78,4 @@ class Slot:
             self.lent_until = -math.inf
         # Else it starts, whenever that may be, after one before it: what ends before that one starts delays neither.
         self.kept_for = job_id if self.kept_for is None else self.kept_for
-        self.free_at = max(self.free_at, until)
+        self.book(until)

@@ -63,7 +63,7 @@ def test_a_job_far_back_is_told_so_without_names_that_change_with_every_start() 
 
     assert told[MOST_FORESEEN].reason == "waits for cuda:0 (job 999) on alpha"
     far = told[MOST_FORESEEN + 1]
-    assert far.reason == "waits for 1 CUDA device: what there is has jobs that are before it"
+    assert far.reason == "waits for 1 CUDA device, with many jobs before it in the line"
     assert (far.predicted_start, far.waits_for, far.reservation) == (None, (), None)
 
 

@@ -102,6 +102,13 @@ def test_where_nothing_can_be_foretold_a_job_waits_where_the_most_is_free() -> N
     assert reservation(scene(hosts, [job(1, 3)], running), 1).device_ids == (11, 12, 13)
 
 
+def test_jobs_of_unknown_length_wait_for_different_devices() -> None:
+    hosts = [host("alpha"), host("beta", first_id=11)]
+    told = waits(plan(scene(hosts, [job(1, 2), job(2, 2), job(3, 1)], [run(8, 1, 2), run(9, 11, 12)])))
+
+    assert [each.reservation and each.reservation.device_ids for each in told.values()] == [(1, 2), (11, 12), (1,)]
+
+
 def test_a_reservation_is_kept_although_other_devices_would_be_as_good() -> None:
     hosts = [host("alpha"), host("beta", first_id=11)]
     running = [run(8, 1, predicted_end=NOW + 60), run(9, 11, predicted_end=NOW + 59)]
