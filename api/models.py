@@ -161,6 +161,8 @@ class Attempt(_Answer):
     world_size: int
     resumed_step: int | None
     """Global step of the checkpoint it continued from."""
+    resume_checkpoint_id: int | None
+    """The checkpoint it begins with, its own or that of another job, once decided; null where it begins anew."""
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None

@@ -31,6 +31,7 @@ def view_attempts(session: Session, job_id: int) -> Attempts:
                     "failure": row.failure,
                     "world_size": row.world_size,
                     "resumed_step": row.resumed_step,
+                    "resume_checkpoint_id": row.resume_checkpoint_id,
                     "created_at": row.created_at,
                     "started_at": row.started_at,
                     "ended_at": row.ended_at,

@@ -135,6 +135,8 @@ class Attempt(Answer):
     failure: Failure | None
     world_size: int
     resumed_step: int | None
+    resume_checkpoint_id: int | None = None
+    """The checkpoint it begins with, its own job's or that of another."""
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None

@@ -167,7 +167,7 @@ def _print_quotas(console: Console, found: Quotas) -> None:
 
 
 def _limit(max_devices: int | None) -> str:
-    return "no limit" if max_devices is None else f"{max_devices} devices"
+    return "no limit" if max_devices is None else f"{max_devices} device{'' if max_devices == 1 else 's'}"
 
 
 def _hours(device_s: float) -> str:

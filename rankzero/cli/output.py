@@ -57,6 +57,7 @@ def print_job(
         ("device", f"{escape(devices_of(job))}  ({job.world_size} {'rank' if job.world_size == 1 else 'ranks'})"),
         ("train", escape(training_of(job))),
         ("progress", progress_of(job)),
+        ("priority", f"{job.priority}{', preemptible' if job.spec.get('preemptible') else ''}"),
         ("created", f"{job.created_at.isoformat()}  ({age_of(job)} ago)"),
     ]
     if job.progress is not None and job.progress.values:

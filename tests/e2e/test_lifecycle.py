@@ -36,7 +36,7 @@ def test_a_job_paused_on_two_devices_goes_on_with_the_same_samples_on_one_other(
     assert over.state == "succeeded", over.failure
     assert (over.parent_id, over.parent_checkpoint_id) == (job.id, last.id)
     for each in (only(client.attempts(moved.id)), client.attempts(job.id)[1]):
-        assert each.resumed_step == last.step
+        assert (each.resumed_step, each.resume_checkpoint_id) == (last.step, last.id)
     on_one, on_two = losses(client, moved.id), losses(client, job.id)
     assert sorted(on_one) == list(range(last.step + 1, end + 1))
     # The same samples in the same order: what differs is in which order two ranks' gradients are added up.

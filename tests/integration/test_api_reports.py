@@ -130,8 +130,9 @@ def test_attempts_show_the_hosts_and_devices_they_were_given(api: ApiServer, run
     ]
 
 
-def test_a_failure_shows_its_cause_rank_and_traceback(api: ApiServer, run: RunningJob) -> None:
-    failure = {"cause": "exception", "message": "ValueError: no", "rank": 1, "traceback": "Traceback …", "signal": None}
+def test_a_failure_shows_its_cause_rank_traceback_and_last_lines(api: ApiServer, run: RunningJob) -> None:
+    told = {"cause": "exception", "message": "ValueError: no", "rank": 1, "signal": None}
+    failure = told | {"traceback": "Traceback …", "log_tail": "epoch 3\n"}
     run.end(Outcome.FAILED, failure=failure)
     job = get(api, f"/jobs/{run.job_id}")
     assert (job["state"], job["failure"]) == ("failed", failure)

@@ -188,6 +188,7 @@ def test_a_waiting_job_is_shown_with_its_place_and_when_it_will_start() -> None:
     assert "line      2; starts in about 1h 30m\n" in shown(waiting)
     assert "line      2; its start cannot be foretold\n" in shown(waiting.model_copy(update={"predicted_start": None}))
     assert "line      2; starts soon\n" in shown(waiting.model_copy(update={"predicted_start": AT}))
+    assert "priority  50\n" in shown(waiting)
     assert "line " not in shown(training())
 
 
