@@ -13,10 +13,11 @@ from jobs.store import attempts, jobs
 from jobs.tables import Placement
 from tests.integration.store.conftest import Service
 from tests.integration.store.test_reports import write_run
+from trainer.config import TrainConfig
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
 from trainer.journal import JournalWriter, Log
-from trainer.run_dir import EXIT_INTERRUPTED, RunDir
+from trainer.run_dir import EXIT_INTERRUPTED, Progress, RunConfig, RunDir
 from worker import ending, failure_reports
 
 REPORT = ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message="the trainer was ended by SIGKILL", time=datetime.now(UTC))
@@ -40,9 +41,10 @@ def place(service: Service, folder: Path, **fields: object) -> tuple[Placement, 
 
 
 def finish(service: Service, placement: Placement) -> str:
-    state = ending.finish(service.database, placement, REPORT)
+    conclusion = ending.finish(service.database, placement, REPORT)
     assert service.live_leases() == []
-    return state
+    assert conclusion is not None
+    return conclusion.state
 
 
 def test_a_run_with_its_completion_record_succeeded(service: Service, tmp_path: Path) -> None:
@@ -69,7 +71,7 @@ def test_who_told_a_run_to_stop_knows_better_why_it_did(service: Service, tmp_pa
     stopped = ErrorReport(cause=Cause.INTERRUPTED, message="stopped by SIGTERM", rank=0, time=datetime.now(UTC))
     run_dir.error.write_text(stopped.model_dump_json())
 
-    assert ending.finish(service.database, placement, failure_reports.lost("cut off")) == "queued"
+    ending.finish(service.database, placement, failure_reports.lost("cut off"))
 
     failure = service.job(placement.job_id).failure
     assert failure is not None
@@ -81,7 +83,7 @@ def test_a_run_that_was_stopped_by_nobody_we_know_tells_it_itself(service: Servi
     stopped = ErrorReport(cause=Cause.INTERRUPTED, message="stopped by SIGTERM", rank=0, time=datetime.now(UTC))
     run_dir.error.write_text(stopped.model_dump_json())
 
-    assert ending.finish(service.database, placement, failure_reports.exited(EXIT_INTERRUPTED)) == "queued"
+    ending.finish(service.database, placement, failure_reports.exited(EXIT_INTERRUPTED))
 
     failure = service.job(placement.job_id).failure
     assert failure is not None
@@ -105,6 +107,53 @@ def test_a_damaged_error_file_does_not_keep_the_devices(service: Service, tmp_pa
     run_dir.error.write_bytes(content)
 
     assert finish(service, placement) == "queued"
+
+
+def test_a_failure_comes_with_the_last_lines_of_its_ranks_log(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    run_dir.ranks.mkdir()
+    run_dir.log(1).write_text("".join(f"line {number}\n" for number in range(100)))
+    raised = ErrorReport(cause=Cause.EXCEPTION, message="ValueError: no such thing", rank=1, time=datetime.now(UTC))
+    run_dir.error.write_text(raised.model_dump_json())
+
+    finish(service, placement)
+
+    failure = service.job(placement.job_id).failure
+    assert failure is not None
+    assert failure["log_tail"].splitlines() == [f"line {number}" for number in range(60, 100)]
+
+
+def test_a_failure_of_no_rank_comes_with_the_last_words_of_the_launcher(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    (run_dir.path / "trainer.log").write_text("the launcher's last word\n")
+
+    finish(service, placement)
+
+    failure = service.job(placement.job_id).failure
+    assert failure is not None
+    assert failure["log_tail"] == "the launcher's last word"
+
+
+@pytest.mark.parametrize(("phase", "completed"), [("finished", True), ("training", False)])
+def test_a_node_without_rank_0_has_done_its_part_once_all_its_ranks_have_passed_the_last_barrier(
+    service: Service, tmp_path: Path, phase: str, completed: bool
+) -> None:
+    service.register("beta")
+    first, second = service.run_on("alpha", "beta", device="0,1")
+    with service.database.session_scope() as session:
+        attempts.get_placement(session, second.id).run_dir = str(tmp_path)
+    second.run_dir, run_dir = str(tmp_path), RunDir(tmp_path)
+    train = TrainConfig(model="mlp", data="digits")
+    run_dir.create(RunConfig(train=train, devices=("cuda:0", "cuda:1"), nnodes=2, node_rank=1, master_port=29400))
+    for local_rank, reached in enumerate(("finished", phase)):
+        progress = Progress.model_validate({"phase": reached, "step": 9, "time": datetime.now(UTC)})
+        run_dir.progress(local_rank).write_text(progress.model_dump_json())
+
+    assert ending.finish(service.database, second, REPORT) is None
+
+    with service.database.session_scope(read_only=True) as session:
+        assert attempts.get_placement(session, second.id).completed is completed
+    assert service.state(first.job_id) == "running"
 
 
 def damage_first_line(run_dir: RunDir) -> None:

@@ -1,0 +1,70 @@
+"""Care for placements whose processes cannot be killed: their devices are taken away, and nobody gets them."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from jobs.database import Database
+from jobs.settings import Settings
+from jobs.store import attempts
+from jobs.tables import DeviceRow, Placement
+from tests.integration.store.conftest import Service
+from tests.waiting import wait_until
+from trainer.process_identity import identity
+from worker import care
+from worker.care import Care
+
+DEAD = f"{2**22 + 1}:1@{identity(os.getpid()).partition('@')[2]}"
+"""Identity of a supervisor on this machine that no longer runs: no pid is so high."""
+
+
+@pytest.fixture
+def service(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    """A service whose kernel does not let the processes of any run die, as where a driver hangs in it."""
+    monkeypatch.setattr(care, "end_run", lambda _run_dir: False)
+    service = Service(Database(postgresql_url))
+    service.register()
+    yield service
+    service.database.dispose()
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(host_name="alpha", run_root=folder, unkillable_s=0.2)
+
+
+def quarantined(service: Service) -> dict[str, str | None]:
+    with service.database.session_scope(read_only=True) as session:
+        rows = session.scalars(select(DeviceRow).where(DeviceRow.quarantined_at.is_not(None)))
+        return {row.name: row.quarantine_reason for row in rows}
+
+
+def claimed_by_a_dead_supervisor(service: Service, folder: Path) -> Placement:
+    placement = service.claim(service.launch("0"), DEAD)
+    with service.database.session_scope() as session:
+        attempts.get_placement(session, placement.id).run_dir = str(folder)
+    return placement
+
+
+def test_a_placement_with_a_process_that_cannot_be_killed_keeps_its_devices_until_they_are_taken_away(
+    service: Service, tmp_path: Path
+) -> None:
+    placement = claimed_by_a_dead_supervisor(service, tmp_path)
+    caring = Care(service.database, settings(tmp_path))
+
+    caring.round()
+    assert service.live_leases() == [("cuda:0", placement.job_id, 1)]
+    assert quarantined(service) == {}
+
+    def is_over() -> bool:
+        caring.round()
+        return service.live_leases() == []
+
+    wait_until(is_over, timeout_s=10, what="the placement to end")
+    assert quarantined(service) == {
+        "cuda:0": f"a process of job {placement.job_id}, attempt 1 cannot be killed; it may need a reboot"
+    }
+    assert service.state(placement.job_id) == "queued"
+    assert [each.devices for each in service.plan()] == []
