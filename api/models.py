@@ -208,6 +208,8 @@ class Checkpoint(_Answer):
     """Validation values at that point."""
     created_at: datetime
     removed_at: datetime | None
+    copy_url: str | None
+    """Where its copy is, that other hosts can read: an absolute path, or an fsspec URL; null where it has none."""
 
 
 class Event(_Answer):

@@ -4,6 +4,7 @@ Nothing waits for it while the ranks train: what fails is told, and tried again.
 time for what is left, with the devices still held, so that a job that is paused can be resumed on another host.
 """
 
+import errno
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,8 @@ class Copies(threading.Thread):
         self._root = root.rstrip("/")
         self._run_dir = RunDir(Path(placement.run_dir))
         self._run_root = self._run_dir.path.parent.parent
+        self._target: str | None = None
+        """Id of the storage that the root is, once it was reached."""
         self._look_now = threading.Event()
         self._run_is_over = threading.Event()
         self._all_copied = threading.Event()
@@ -125,7 +128,7 @@ class Copies(threading.Thread):
             self._all_copied.set()
 
     def _copy(self, checkpoint: Checkpoint) -> None:
-        target = storage.storage_of_root(self._root)
+        target = self._reach_target()
         if target == checkpoint.storage:
             self._gone.add(checkpoint.id)  # it lies where its copy would: whoever reads one reads the other
             return
@@ -145,6 +148,15 @@ class Copies(threading.Thread):
             copies.set_copied(session, self._placement, checkpoint, url=place, storage=target)
         seconds = round(clock() - began, 1)
         log.info("checkpoint_copied", url=place, size_bytes=checkpoint.size_bytes, seconds=seconds)
+
+    def _reach_target(self) -> str:
+        """Return the id of the storage that the root is. Raises OSError where it is not what it was."""
+        if self._target is None:
+            self._target = storage.storage_of_root(self._root)
+        elif not remote_files.is_url(self._root) and storage.read_mark(remote_files.local(self._root)) != self._target:
+            # Such as a shared folder that is not mounted any more: what is written there now, nobody else sees.
+            raise OSError(errno.ESTALE, "it is not the folder that it was when the run began", self._root)
+        return self._target
 
     def _remove(self, checkpoint: Checkpoint) -> None:
         assert checkpoint.copy_url is not None, "it has a copy"

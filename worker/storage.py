@@ -102,6 +102,7 @@ class Storages:
                 "set RANKZERO_RUN_ROOT to a folder that this worker may write"
             ) from error
         self._has_looked = threading.Event()
+        self._has_reached_root = self._checkpoint_root is None
         self._is_told = False
 
     @property
@@ -116,7 +117,8 @@ class Storages:
 
     def look(self) -> None:
         """Look for storages in reach: the checkpoint root's, and those that the checkpoints of jobs lie in."""
-        if self._checkpoint_root is not None:
+        # Not again: of a shared folder that is not mounted for a while, another would be made in its place.
+        if self._checkpoint_root is not None and not self._has_reached_root:
             self._reach_root(self._checkpoint_root)
         with self._database.session_scope(read_only=True) as session:
             places = copies.storages_in_use(session, known=self._known)
@@ -131,6 +133,7 @@ class Storages:
                 if remote_files.is_url(root):
                     remote_files.write(f"{root.rstrip('/')}/{MARK}", f"{storage}\n".encode())
                 self._add(storage)
+            self._has_reached_root = True
         except (OSError, ValueError) as error:
             if not self._is_told:
                 log.error("checkpoint_root_unusable", checkpoint_root=root, error=str(error))

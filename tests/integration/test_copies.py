@@ -134,6 +134,24 @@ def test_trouble_is_told_once_and_what_failed_is_copied_when_it_is_over(run: Sav
     assert str(in_the_way) in warning
 
 
+def test_nothing_is_written_where_a_shared_folder_is_not_mounted_any_more(run: SavingRun, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    thread = Copies(run.database, run.placement, str(shared))
+    thread.start()
+    run.save(10)
+    wait_until(lambda: run.checkpoints()[10].copy_url, timeout_s=10, what="the first copy")
+    shared.rename(tmp_path / "unmounted")
+    shared.mkdir()
+
+    run.save(20)
+    wait_until(run.warnings, timeout_s=10, what="a warning")
+    thread.finish(timeout_s=0, is_pointless=lambda: True)
+    thread.join(5)
+
+    assert "not the folder that it was" in run.warnings()[0]
+    assert list(shared.iterdir()) == []
+
+
 def test_a_run_that_is_over_waits_no_longer_than_it_may_and_says_what_has_no_copy(
     run: SavingRun, tmp_path: Path
 ) -> None:
