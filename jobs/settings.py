@@ -107,6 +107,9 @@ class Settings(BaseSettings):
             raise ValueError(f"heartbeat_s: {self.heartbeat_s} must be at most a third of lease_s ({self.lease_s})")
         if self.tick_s * 2 > self.host_timeout_s:
             raise ValueError(f"tick_s: {self.tick_s} must be at most half of host_timeout_s ({self.host_timeout_s})")
+        lowest, highest = map(int, self.rendezvous_ports.split("-"))
+        if not 1 <= lowest <= highest <= 65535:
+            raise ValueError(f"rendezvous_ports: {self.rendezvous_ports} is no range of ports, such as 29400-29499")
 
 
 @cache

@@ -6,6 +6,8 @@ from worker.clock import clock
 SPARE_S = 60
 """Seconds, beside twice the limit, that the launcher gets to name the rank and end the run itself."""
 LOOK_S = 1
+_LONGEST_LOOK_S = 5.0
+"""What counts at most of the time between two looks: this process, or the machine, may have been stopped meanwhile."""
 
 
 class Backstop:
@@ -17,22 +19,24 @@ class Backstop:
         self._local_world_size = local_world_size
         self._limit_s = limit_s
         self._seen: list[tuple[int, int] | None] = []
-        self._changed_at = self._looked_at = clock()
+        self._looked_at = clock()
+        self._quiet_s = 0.0
 
     def hangs_for_s(self) -> float | None:
         """Return for how many seconds no rank has made progress where that is too long, or else None."""
-        if clock() - self._looked_at < LOOK_S:
+        since_s = clock() - self._looked_at
+        if since_s < LOOK_S:
             return None
         self._looked_at = clock()
+        self._quiet_s += min(since_s, _LONGEST_LOOK_S)
         seen = [self._stamp(local_rank) for local_rank in range(self._local_world_size)]
         if seen != self._seen:
-            self._seen, self._changed_at = seen, clock()
-        quiet_s = clock() - self._changed_at
-        if quiet_s <= self._patience_s(1) or quiet_s <= self._patience_s(LONGER if self._is_slow() else 1):
+            self._seen, self._quiet_s = seen, 0.0
+        if self._quiet_s <= self._patience_s(1) or self._quiet_s <= self._patience_s(LONGER if self._is_slow() else 1):
             return None
-        return quiet_s
+        return self._quiet_s
 
-    def _patience_s(self, factor: int) -> float:
+    def _patience_s(self, factor: float) -> float:
         return 2 * factor * self._limit_s + SPARE_S
 
     def _is_slow(self) -> bool:

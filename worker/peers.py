@@ -1,5 +1,6 @@
 """The other hosts of a run: how its ranks reach them, and what node 0 decides for all."""
 
+import errno
 import ipaddress
 import os
 import socket
@@ -31,6 +32,17 @@ def environment(point: MeetingPoint, settings: Settings) -> dict[str, str]:
     interface = _interface(host.find_address(settings))
     wanted = {} if interface is None else {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": f"={interface}"}
     return {name: value for name, value in wanted.items() if name not in os.environ}
+
+
+def refuse_unreachable(point: MeetingPoint, placement: Placement, settings: Settings) -> None:
+    """Raise OSError, on another node than node 0, where that one's address would lead back to this host.
+
+    Such as that of a host with the database on it, which finds that it reaches the database by its own loopback.
+    """
+    if placement.node_rank == 0 or not _is_loopback(point.master_addr) or _is_loopback(host.find_address(settings)):
+        return
+    message = f"node 0's host gives {point.master_addr} as its address, which is this host; set RANKZERO_ADDRESS there"
+    raise OSError(errno.EADDRNOTAVAIL, message)
 
 
 def refuse_taken_port(point: MeetingPoint) -> None:

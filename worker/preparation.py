@@ -54,7 +54,7 @@ def prepare(
     Waits for a database that is away until `until` on the link's clock, and, on another node than node 0, for that
     one's decision what to continue from. `is_stopped` is asked while it waits, and between blocks of large files: once
     it says so the result is of no use, and comes at once. Raises CheckpointError and OSError where what the run begins
-    with cannot be had (`worker.resumption`), OSError also where another program has node 0's rendezvous port.
+    with cannot be had (`worker.resumption`), OSError also where the nodes cannot meet (`worker.peers`).
     """
 
     def read(session: Session) -> _Facts:
@@ -81,6 +81,7 @@ def prepare(
     ]
     if placement.node_rank == 0:
         peers.refuse_taken_port(facts.meeting_point)
+    peers.refuse_unreachable(facts.meeting_point, placement, get_settings())
     resumption = Resumption(database, placement, until=until, is_stopped=is_stopped)
     beginning = resumption.begin(facts.job, spec.start_from)
     config = RunConfig(

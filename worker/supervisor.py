@@ -92,6 +92,9 @@ class Supervisor:
             report = failure_reports.not_started(error)
         except ValidationError as error:
             report = failure_reports.spec_unreadable(error)
+        except StaleAttemptError as error:
+            log.warning("ended_by_others", reason=str(error))
+            report = failure_reports.lost("its attempt was ended by others")
         except CheckpointError as error:
             report = ErrorReport.of(error, cause=error.cause, rank=None, traceback=None)
         still_used = self._end_run()

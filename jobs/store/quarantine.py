@@ -21,7 +21,9 @@ def count_loss(session: Session, placement: Placement, *, local_rank: int | None
     suspects = leased if local_rank is None else leased[local_rank : local_rank + 1]
     rows = select(DeviceRow).where(DeviceRow.id.in_(suspects), DeviceRow.kind != "cpu").order_by(DeviceRow.id)
     limit = get_settings().quarantine_after
-    for device in session.scalars(rows.with_for_update().execution_options(populate_existing=True)):
+    # Not against key shares: a planner that just leases such a device anew may itself wait for this attempt's row.
+    held = rows.with_for_update(key_share=True).execution_options(populate_existing=True)
+    for device in session.scalars(held):
         device.losses += 1
         if limit and device.losses >= limit and device.quarantined_at is None:
             device.quarantined_at = at
