@@ -81,6 +81,14 @@ def lock_planning(session: Session) -> None:
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": PLANNER_LOCK})
 
 
+def try_lock_planning(session: Session) -> bool:
+    """Take this transaction's turn to plan if nobody else has it now; otherwise return False at once."""
+    if session.get_bind().dialect.name != "postgresql":
+        return True
+    lock = text("SELECT pg_try_advisory_xact_lock(:key)")
+    return bool(session.execute(lock, {"key": PLANNER_LOCK}).scalar_one())
+
+
 def upgrade(url: str) -> None:
     """Bring the schema to the newest revision; several processes may do so at once."""
     from alembic import command

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from sqlalchemy.orm import Session
 
-from jobs.database import lock_planning, now
+from jobs.database import lock_planning, now, try_lock_planning
 from jobs.planner.plan import plan
 from jobs.planner.view import Preempt, Start, Wait
 from jobs.store import attempts, lines, scenes
@@ -29,11 +29,15 @@ class Launch:
 def plan_unless_planned(session: Session, *, within_s: float = 0) -> list[Launch]:
     """Plan once, unless another round began since this was called, or within `within_s` seconds before.
 
-    Such a round sees all that the caller knows of: what was committed before the call. So workers that are woken, or
-    sweep, at the same time plan once between them, and what wakes them is never lost.
+    A round that began since sees all that the caller knows of: what was committed before the call. So workers that are
+    woken at the same time plan once between them, and what wakes them is never lost. With `within_s`, for sweeps, a
+    round that is under way will do as well, and is not waited for.
     """
     asked_at = now(session)
-    lock_planning(session)
+    if within_s == 0:
+        lock_planning(session)
+    elif not try_lock_planning(session):
+        return []
     began_at = now(session)
     last = session.get(PlanningRound, 1, populate_existing=True)
     # A round in the future was before somebody set the database's clock back.

@@ -45,6 +45,16 @@ def test_a_round_that_fails_does_not_count(service: Service) -> None:
     assert plan(service, within_s=60) == [job_id]
 
 
+def test_a_worker_that_sweeps_does_not_wait_for_one_that_plans(postgres_service: Service) -> None:
+    service = postgres_service
+    job_id = service.submit("0")
+    with service.database.session_scope() as session:
+        lock_planning(session)
+        assert plan(service, within_s=60) == []
+
+    assert plan(service, within_s=60) == [job_id]
+
+
 def test_those_who_wait_for_a_round_are_all_served_by_the_next(postgres_service: Service) -> None:
     service = postgres_service
     rounds: list[list[int]] = []
