@@ -171,6 +171,8 @@ class Checkpoint(Answer):
     best: bool
     values: Mapping[str, float | None]
     created_at: datetime
+    copy_url: str | None = None
+    """Where its copy is, that other hosts can read; None where it has none."""
 
 
 class Event(Answer):

@@ -203,3 +203,16 @@ def test_a_start_from_a_checkpoint_that_is_gone_says_so_and_is_no_fault_that_a_r
     with pytest.raises(CheckpointError, match=r"start_from: checkpoint 1 of job 1 \(step 10\) cannot be had") as error:
         begin(other, wanted)
     assert error.value.cause == "checkpoint"
+
+
+def test_another_node_begins_with_what_node_0_has_decided_and_says_so_where_it_cannot(run: SavingRun) -> None:
+    path = run.save(10)
+    begin(run)
+    run.save(20)
+    run.placement.node_rank = 1  # in this process: what the supervisor of another host has of the attempt
+
+    assert begin(run) == Beginning(resume=path)
+
+    path.unlink()
+    with pytest.raises(OSError, match="node 0 continues from it, and host alpha cannot: there is no such file here"):
+        begin(run)

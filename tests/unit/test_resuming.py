@@ -7,10 +7,14 @@ import pytest
 from torch.utils.data import TensorDataset
 
 from tests.unit.test_checkpoints import checkpoint
+from trainer.checkpoints import CheckpointFolder
 from trainer.config import TrainConfig
+from trainer.environment import RankEnvironment
 from trainer.errors import CheckpointError
+from trainer.journal import JournalWriter
 from trainer.recipes.recipe import TaskData
 from trainer.resuming import Resume
+from trainer.run_dir import RunConfig, RunDir
 
 DATA = TaskData(TensorDataset(), TensorDataset(), samples="2 train, 1 val", class_names=("a", "b"))
 LATER_OPTIONS = {"nbs", "ema", "sync_bn", "strategy", "augment", "dropout", "freeze", "clip_norm", "patience"}
@@ -46,3 +50,16 @@ def test_a_run_does_not_continue_with_other_parts_frozen_and_says_what_to_do_ins
     made.refuse_other_run(config(freeze=["bn1", "fc"]), DATA, steps_per_epoch=100)
     with pytest.raises(CheckpointError, match=r"freeze=\['bn1', 'fc'\], and .* freeze=\['fc'\]; .* as its weights$"):
         made.refuse_other_run(config(freeze=["fc"]), DATA, steps_per_epoch=100)
+
+
+def test_another_node_reads_its_own_file_of_what_node_0_continues_from_and_none_of_another_step(tmp_path: Path) -> None:
+    run_dir = RunDir(tmp_path / "run")
+    run_dir.create(RunConfig(train=config(), devices=("cpu",)))
+    CheckpointFolder(run_dir, JournalWriter(run_dir.journal)).save(checkpoint(1))
+    brought = run_dir.checkpoints / "step-00000001.pt"
+    node = RankEnvironment(rank=1, local_rank=0, node_rank=1, world_size=2, local_world_size=1)
+
+    on_node_0 = Path("/runs/of/node-0/resume")
+    assert Resume.read(on_node_0 / brought.name, node, brought=brought).path == brought
+    with pytest.raises(CheckpointError, match="this node does not have it"):
+        Resume.read(on_node_0 / "step-00000002.pt", node, brought=brought)

@@ -106,6 +106,18 @@ def test_the_run_root_is_absolute_wherever_the_process_starts(monkeypatch: pytes
     assert Settings(run_root=Path("~/training")).run_root == tmp_path / "training"
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [("shared", "{cwd}/shared"), ("/mnt/shared", "/mnt/shared"), ("s3://bucket/a/../b", "s3://bucket/a/../b")],
+)
+def test_a_checkpoint_root_is_an_absolute_folder_or_a_url_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: str, meant: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert Settings(checkpoint_root=written).checkpoint_root == meant.format(cwd=tmp_path)
+
+
 def test_a_process_reads_its_settings_once() -> None:
     assert get_settings() is get_settings()
 

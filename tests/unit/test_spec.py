@@ -345,3 +345,11 @@ def test_the_schema_offers_every_way_to_name_devices() -> None:
     device = JobSpec.model_json_schema()["properties"]["device"]
 
     assert [way.get("type") for way in device["anyOf"]] == ["string", "integer", "array", "object"]
+
+
+def test_a_checkpoint_root_means_the_same_on_every_host() -> None:
+    assert spec(checkpoint_root="/mnt/shared").checkpoint_root == "/mnt/shared"
+    assert spec(checkpoint_root="s3://bucket/runs").checkpoint_root == "s3://bucket/runs"
+    field, message = refusal(checkpoint_root="runs")
+    assert field == "checkpoint_root"
+    assert "'runs' has to be an absolute path" in message

@@ -88,6 +88,13 @@ def test_a_checkpoint_of_ours_is_read_as_the_weights_it_hands_out(tmp_path: Path
     assert all(torch.equal(read[name], written.model[name]) for name in read)
 
 
+def test_a_file_that_was_brought_for_the_run_comes_before_the_one_that_the_config_names(tmp_path: Path) -> None:
+    theirs, model = network(2, seed=1), network(2, seed=2)
+    brought = saved(tmp_path / "brought.pt", theirs.state_dict())
+    assert begin_with(model, config(tmp_path / "not there.pt"), ALONE, brought=brought) == ()
+    assert torch.equal(model.get_parameter("2.weight"), theirs.get_parameter("2.weight"))
+
+
 def test_what_has_another_shape_stays_fresh_and_is_named(tmp_path: Path) -> None:
     theirs, model = network(1000, seed=1), network(2, seed=2)
     head = model.get_parameter("2.weight").clone()
