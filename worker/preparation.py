@@ -94,7 +94,7 @@ def prepare(
         simulated=any(device.simulated for device in devices),
         resume=beginning.resume,
         weights=beginning.weights,
-        hang_limit_s=_hang_limit_s(spec, get_settings()),
+        hang_limit_s=hang_limit_s(spec, get_settings()),
         job_id=facts.job.id,
         attempt=placement.attempt,
     )
@@ -108,7 +108,7 @@ def prepare(
     )
 
 
-def _hang_limit_s(spec: JobSpec, settings: Settings) -> float | None:
+def hang_limit_s(spec: JobSpec, settings: Settings) -> float | None:
     """How long a rank may be without progress. A script is watched only where its user says so: it may never report."""
     if spec.hang_limit_s is None and spec.train.recipe == SCRIPT:
         return None
