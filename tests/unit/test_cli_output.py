@@ -205,6 +205,21 @@ def test_devices_are_shown_with_the_hosts_that_were_asked_for(asked: dict[str, A
     assert f"device    {words}\n" in shown(training().model_copy(update={"spec": asked_for}))
 
 
+@pytest.mark.parametrize(
+    ("start", "checkpoint", "words"),
+    [
+        (None, None, "cloned from job 7"),
+        ({"job": 7, "checkpoint": 12, "mode": "resume"}, 12, "job 7; goes on from checkpoint 12 of job 7"),
+        ({"job": 5, "mode": "weights"}, 12, "job 7; begins with the weights of checkpoint 12 of job 5"),
+    ],
+)
+def test_a_job_is_shown_with_where_it_came_from(
+    start: dict[str, Any] | None, checkpoint: int | None, words: str
+) -> None:
+    came = {"parent_id": 7, "parent_checkpoint_id": checkpoint, "spec": dict(training().spec) | {"start_from": start}}
+    assert f"parent    {words}\n" in shown(training().model_copy(update=came))
+
+
 def test_a_failed_job_shows_its_stack_and_its_last_lines_each_once() -> None:
     stack = "Traceback (most recent call last):\n  line\nValueError: no\n"
     failure = {"cause": "exception", "message": "ValueError: no", "rank": 1, "traceback": stack}
