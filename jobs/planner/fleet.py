@@ -22,7 +22,7 @@ class Fleet:
         self.hosts: list[Host] = sorted(
             (host for host in scene.hosts if host.closed is None), key=lambda each: each.name
         )
-        self.number_of = {host.name: number for number, host in enumerate(self.hosts)}
+        self._number_of = {host.name: number for number, host in enumerate(self.hosts)}
         self.lenders: set[int] = set()
         """Hosts with devices that are set aside, but free."""
         self._accelerated = has_accelerator(scene.hosts)
@@ -58,7 +58,7 @@ class Fleet:
         names = {pinned} if pinned is not None else set(resumes_on or ())
         if resumes_on is not None:
             names &= resumes_on
-        return sorted(self.number_of[name] for name in names if name in self.number_of)
+        return sorted(self._number_of[name] for name in names if name in self._number_of)
 
     def pool_for(self, request: Request) -> Pool:
         """The devices that a request may use, hosts aside."""

@@ -7,10 +7,15 @@ from jobs.planner.order import EVERY_USER
 from jobs.planner.view import Account, Scene, WaitingJob
 
 
+def in_words(devices: int) -> str:
+    """Say how many devices."""
+    return f"{devices} device" if devices == 1 else f"{devices} devices"
+
+
 class _Limited:
     """One account that has a limit, while a plan is made."""
 
-    __slots__ = ("account", "ahead", "first", "lent_until", "most", "used")
+    __slots__ = ("account", "ahead", "lent_until", "most", "used", "waiting")
 
     def __init__(self, account: Account, most: int) -> None:
         self.account = account
@@ -19,21 +24,27 @@ class _Limited:
         """Devices of its jobs that run or start in this plan."""
         self.ahead = 0
         """Devices that its jobs which wait before others will take."""
-        self.first: int | None = None
-        """The first of these jobs."""
+        self.waiting = 0
+        """How many jobs these are."""
         self.lent_until = math.inf
         """When the first of these may start: who has ended by then takes nothing from them."""
+
+    def has_room(self, wants: int, ends: float) -> bool:
+        """Whether it may have so many more devices until `ends`, and takes nobody's turn by that."""
+        if self.used + wants > self.most:
+            return False
+        return self.used + self.ahead + wants <= self.most or ends <= self.lent_until
 
     def keep_turn(self, job: WaitingJob, start: float | None) -> None:
         """Count a job that waits and is to be started before those that come after it."""
         self.ahead += job.request.device_count
-        self.first = job.id if self.first is None else self.first
+        self.waiting += 1
         self.lent_until = min(self.lent_until, -math.inf if start is None else start)
 
     def __str__(self) -> str:
         kind, subject = self.account
         owner = f"{kind} {subject}" if subject else "jobs without a user"
-        return f"the quota of {owner} ({self.most} devices)"
+        return f"the quota of {owner} ({in_words(self.most)})"
 
 
 class Quotas:
@@ -56,18 +67,9 @@ class Quotas:
         wants = job.request.device_count
         for each in self._of(job.user, job.labels):
             if wants > each.most:
-                return f"asks for {wants} devices, more than {each} allows"
-            if each.used + wants > each.most:
-                reason = f"waits for {each}, of which {each.used} are in use"
-            elif each.used + each.ahead + wants > each.most and ends > each.lent_until:
-                reason = f"waits for {each}, in which job {each.first} is before it"
-            else:
-                continue
-            # The first of an account keeps its turn wherever it is counted, so that it starts in the end. The others do
-            # so in this account only: one user's many jobs must not use up what a label's other users could have.
-            for kept in self._of(job.user, job.labels) if each.first is None else [each]:
-                kept.keep_turn(job, None)
-            return reason
+                return f"asks for {in_words(wants)}, more than {each} allows"
+            if not each.has_room(wants, ends):
+                return self._wait_in(each, job)
         return None
 
     def charge(self, job: WaitingJob) -> None:
@@ -81,6 +83,17 @@ class Quotas:
         """
         for each in self._of(job.user, job.labels):
             each.keep_turn(job, start)
+
+    def _wait_in(self, full: _Limited, job: WaitingJob) -> str:
+        if full.waiting:
+            # In this account only: one user's many jobs must not use up what the other users of a label could have.
+            # Whom it comes after is not said, since that changes for all of them with every start.
+            full.keep_turn(job, None)
+            return f"waits for {full}, with others before it"
+        # The first of an account keeps its turn wherever it is counted, so that it starts in the end.
+        for each in self._of(job.user, job.labels):
+            each.keep_turn(job, None)
+        return f"waits for {full}, with {full.used} in use"
 
     def _charge(self, user: str | None, labels: Mapping[str, str], devices: int) -> None:
         for each in self._of(user, labels):

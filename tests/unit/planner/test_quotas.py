@@ -83,13 +83,16 @@ def test_one_users_many_jobs_do_not_use_up_what_others_have_of_a_label() -> None
 
 
 def test_a_job_over_its_quota_is_told_which_and_how_much_of_it_is_used() -> None:
-    waiting = [ann(1, 2), ann(2, 1), job(3, 2, labels={"team": "vision"})]
+    waiting = [ann(1, 2), ann(2, 1), ann(3, 3), job(4, 2, labels={"team": "vision"}), job(5, 1, user="bob")]
+    quotas = (*ANN, *TEAM, Quota(("user", "bob"), 0))
     running = [run(8, 1, 2, user="ann"), run(9, 3, 4, labels={"team": "vision"})]
 
-    assert reasons(plan(scene(host(cuda=8), waiting, running, quotas=ANN + TEAM))) == {
-        1: "waits for the quota of user ann (3 devices), of which 2 are in use",
-        2: "waits for the quota of user ann (3 devices), in which job 1 is before it",
-        3: "waits for the quota of label team=vision (3 devices), of which 2 are in use",
+    assert reasons(plan(scene(host(cuda=8), waiting, running, quotas=quotas))) == {
+        1: "waits for the quota of user ann (3 devices), with 2 in use",
+        2: "waits for the quota of user ann (3 devices), with others before it",
+        3: "waits for the quota of user ann (3 devices), with others before it",
+        4: "waits for the quota of label team=vision (3 devices), with 2 in use",
+        5: "asks for 1 device, more than the quota of user bob (0 devices) allows",
     }
 
 
