@@ -76,6 +76,11 @@ class Telemetry(threading.Thread):
         """Stop; what was read and not written yet is lost."""
         self._stopping.set()
 
+    @property
+    def has_unwritten(self) -> bool:
+        """Whether something was read that is not written yet."""
+        return bool(self._readings)
+
     def read(self) -> None:
         """Read every GPU once."""
         for uuid in self._uuids:

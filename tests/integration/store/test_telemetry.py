@@ -1,5 +1,6 @@
 """Telemetry in the store: stretches add up, by host and by job, and are forgotten in time."""
 
+import threading
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,7 @@ from jobs.store.hosts import DeviceInfo
 from jobs.store.telemetry import Stretch
 from jobs.tables import DeviceSample, Host
 from tests.integration.store.conftest import WORKER, Service
+from tests.waiting import wait_until
 from worker.gpus import Reading
 from worker.telemetry import Telemetry
 
@@ -119,3 +121,23 @@ def test_a_worker_writes_what_its_gpus_tell_on_the_database_s_clock(service: Ser
         age = session.get_one(Host, "alpha").heartbeat_at - sample.at
     assert timedelta(0) <= age < timedelta(hours=1)
     assert (sample.device.name, sample.samples, sample.utilisation, sample.power_w) == ("cuda:1", 2, 97.0, 650.0)
+
+
+def test_the_worker_s_thread_writes_stretch_after_stretch_and_only_under_its_own_name(
+    postgres_service: Service,
+) -> None:
+    register_gpus(postgres_service)
+    settings = Settings(host_name="alpha", telemetry_s=0.05, telemetry_bucket_s=1)
+    gpus = FixedGpus({"GPU-alpha-0": Reading(power_w=650.0)})
+    is_held = threading.Event()
+    reader = Telemetry(postgres_service.database, settings, ["GPU-alpha-0"], gpus, is_held=is_held.is_set)
+    reader.start()
+    try:
+        wait_until(lambda: reader.has_unwritten, timeout_s=10, what="a first reading")
+        assert of_host(postgres_service) == []
+        is_held.set()
+        wait_until(lambda: len(of_host(postgres_service)) > 1, timeout_s=20, what="two stretches")
+    finally:
+        reader.stop()
+        reader.join(5)
+    assert not reader.is_alive()
