@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from jobs.device_count import DeviceCount
 from jobs.planner.request import Request
+from trainer.devices import parse_device
+from trainer.errors import DeviceError
 
 
 class InvalidStreamError(ValueError):
@@ -31,6 +34,23 @@ class StreamJob(BaseModel):
     """By key."""
     foretold_s: float | None = Field(default=None, gt=0)
     """How long its own measured pace says that it runs, known once it has started; None where it reports no pace."""
+
+    @field_validator("request")
+    @classmethod
+    def _is_one_that_the_service_makes(cls, request: Request) -> Request:
+        """A device list in its canonical form, and as many devices as it says."""
+        device = request.device
+        if isinstance(device, DeviceCount):
+            wanted = device.count
+        else:
+            try:
+                device = parse_device(device)
+            except DeviceError as error:
+                raise ValueError(str(error)) from error
+            wanted = request.per_node if device == "cpu" else device.count(",") + 1
+        if wanted != request.per_node:
+            raise ValueError(f"per_node is {request.per_node}, and device asks for {wanted}")
+        return request if device == request.device else request.model_copy(update={"device": device})
 
     @property
     def limit_s(self) -> float | None:
@@ -74,4 +94,6 @@ def _parse(line: str, where: str) -> StreamJob:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
-        raise InvalidStreamError(f"{where}: {f'{field}: ' if field else ''}{first['msg']}") from error
+        raise InvalidStreamError(
+            f"{where}: {f'{field}: ' if field else ''}{first['msg'].removeprefix('Value error, ')}"
+        ) from error

@@ -31,6 +31,9 @@ def test_a_file_is_read_in_order_of_submission(tmp_path: Path) -> None:
         (GOOD.replace("10", "-10"), "line 2: runs_s: "),
         (GOOD.replace("10", "NaN"), "line 2: runs_s: "),
         (GOOD.replace('"per_node": 2', '"per_node": 0'), "line 2: request.per_node: "),
+        (GOOD.replace('"0,1"', '"0,0"'), "line 2: request: device: "),
+        (GOOD.replace('"0,1"', '"0,1,2"'), "line 2: request: per_node is 2, and device asks for 3"),
+        (GOOD.replace('"0,1"', '{"count": 1}'), "line 2: request: per_node is 2, and device asks for 1"),
         (GOOD.replace("}}", ', "time_limit_s": 0}}'), "line 2: request.time_limit_s: "),
         (GOOD.replace("}}", '}, "prio": 3}'), "line 2: prio: "),
     ],
@@ -41,6 +44,12 @@ def test_a_bad_line_is_named_with_its_field(tmp_path: Path, line: str, named: st
     with pytest.raises(InvalidStreamError) as caught:
         stream.read(path)
     assert str(caught.value).startswith(f"{path}, {named}")
+
+
+def test_a_device_list_is_read_as_the_service_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "jobs.jsonl").write_text(GOOD)
+    (only,) = stream.read(tmp_path / "jobs.jsonl")
+    assert only.request.device == "cuda:0,cuda:1"
 
 
 def test_an_empty_file_is_no_stream(tmp_path: Path) -> None:
