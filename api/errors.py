@@ -17,6 +17,7 @@ from jobs.errors import (
     InvalidChangesError,
     InvalidFilterError,
     InvalidSpecError,
+    KeyReusedError,
     NotFoundError,
     StateConflictError,
 )
@@ -87,6 +88,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(InvalidSpecError, _invalid_spec)
     app.add_exception_handler(InvalidChangesError, _invalid_changes)
     app.add_exception_handler(InvalidFilterError, _invalid_filter)
+    app.add_exception_handler(KeyReusedError, _key_reused)
     app.add_exception_handler(NotFoundError, _not_found)
     app.add_exception_handler(StateConflictError, _conflict)
     # InternalError: PostgreSQL ended the transaction, such as one that took too long.
@@ -140,6 +142,10 @@ async def _invalid_changes(_request: Request, error: Exception) -> Response:
 async def _invalid_filter(_request: Request, error: Exception) -> Response:
     assert isinstance(error, InvalidFilterError)
     return problem(422, str(error), errors=[FieldError(field=error.parameter, message=error.message)])
+
+
+async def _key_reused(_request: Request, error: Exception) -> Response:
+    return problem(422, str(error), errors=[FieldError(field="Idempotency-Key", message=str(error))])
 
 
 async def _not_found(_request: Request, error: Exception) -> Response:

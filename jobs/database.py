@@ -17,6 +17,8 @@ from jobs.settings import get_settings
 
 PLANNER_LOCK = 0x52414E4B
 """Key of the advisory lock that makes planners take turns ("RANK")."""
+KEY_LOCKS = 0x4B4559
+"""The space of the advisory locks on clients' keys ("KEY")."""
 TIME_LIMITS = "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=10s"
 """PostgreSQL's own, in each session of the service. The last is how long the locks of a host that is cut off in the
 middle of a transaction hold: meanwhile nobody plans, or nobody frees its devices."""
@@ -87,6 +89,12 @@ def try_lock_planning(session: Session) -> bool:
         return True
     lock = text("SELECT pg_try_advisory_xact_lock(:key)")
     return bool(session.execute(lock, {"key": PLANNER_LOCK}).scalar_one())
+
+
+def lock_key(session: Session, key: str) -> None:
+    """Wait for this transaction's turn among all that name the same key. SQLite's one writer has it already."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(:space, hashtext(:key))"), {"space": KEY_LOCKS, "key": key})
 
 
 def upgrade(url: str) -> None:

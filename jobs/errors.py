@@ -26,6 +26,10 @@ class StateConflictError(JobError):
     """The job's state does not allow what was asked for; names the state and the way out. Nothing was written."""
 
 
+class KeyReusedError(JobError, ValueError):
+    """An idempotency key that was given to another submission before. Nothing was written."""
+
+
 class InvalidFilterError(JobError, ValueError):
     """A filter, sort or cursor that is not one; names the parameter."""
 

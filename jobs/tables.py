@@ -423,3 +423,15 @@ class DeviceSample(Base):
     power_w: Mapped[float | None]
     """Mean."""
     device: Mapped[DeviceRow] = relationship(lazy="joined")
+
+
+class SubmissionKey(Base):
+    """A key that a client gave to a submission, so that it may send it again where it got no answer."""
+
+    __tablename__ = "submission_keys"
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(String(64))
+    """sha256 of what was asked for: the same key for anything else is a mistake."""
+    job_id: Mapped[int] = mapped_column(Id, ForeignKey("jobs.id"))
+    created_at: Mapped[datetime]

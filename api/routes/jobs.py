@@ -8,22 +8,24 @@ from api.models import Attempts, Checkpoint, Event, Events, Job, LogChunk, Logs,
 from api.pages import Page, read_page
 from api.queries import CheckpointQuery, EventQuery, JobId, JobQuery, LogQuery, MetricQuery
 from api.session import reading, writing
-from api.submissions import answer_submission
+from api.submissions import IdempotencyKey, answer_submission
 from api.views import view_attempts, with_positions
 from jobs.spec import JobSpec
-from jobs.store import jobs, reports
+from jobs.store import idempotency, jobs, reports
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
 @router.post("", status_code=201, summary="Submit a job")
-def submit_job(spec: JobSpec, response: Response) -> SubmittedJob:
+def submit_job(spec: JobSpec, response: Response, key: IdempotencyKey = None) -> SubmittedJob:
     """Store a job as queued and return it; `warnings` says what its submitter should know.
 
-    Once this has answered 201 the job is not lost, whatever dies.
+    Once this has answered 201 the job is not lost, whatever dies. Where no answer came, send it again under the same
+    `Idempotency-Key`.
     """
     with writing() as session:
-        submission = jobs.submit(session, spec)
+        asked = f"submit {spec.model_dump_json()}"
+        submission = idempotency.once(session, key, asked, lambda: jobs.submit(session, spec))
     return answer_submission(submission, response)
 
 

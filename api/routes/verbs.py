@@ -6,11 +6,11 @@ from api.errors import CONFLICT
 from api.models import Job, SubmittedJob
 from api.queries import JobId
 from api.session import writing
-from api.submissions import answer_submission
+from api.submissions import IdempotencyKey, answer_submission
 from jobs import wakeups
 from jobs.changes import Clone, JobChanges
 from jobs.states import Intent
-from jobs.store import jobs, verbs
+from jobs.store import idempotency, jobs, verbs
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["jobs"])
 
@@ -71,8 +71,9 @@ def change_job(job_id: JobId, changes: JobChanges) -> Job:
 
 
 @router.post("/clone", status_code=201, summary="Submit a job like this one")
-def clone_job(job_id: JobId, clone: Clone, response: Response) -> SubmittedJob:
+def clone_job(job_id: JobId, clone: Clone, response: Response, key: IdempotencyKey = None) -> SubmittedJob:
     """Store a new job with the spec of this one and the changes, as `POST /jobs` does; `parent_id` names this one."""
     with writing() as session:
-        submission = verbs.clone(session, job_id, clone)
+        asked = f"clone {job_id} {clone.model_dump_json()}"
+        submission = idempotency.once(session, key, asked, lambda: verbs.clone(session, job_id, clone))
     return answer_submission(submission, response)

@@ -134,3 +134,12 @@ def _new_tables() -> None:
         sa.ForeignKeyConstraint(["device_id"], ["devices.id"], name=op.f("fk_device_samples_device_id_devices")),
         sa.PrimaryKeyConstraint("device_id", "at", name=op.f("pk_device_samples")),
     )
+    op.create_table(
+        "submission_keys",
+        sa.Column("key", sa.String(length=255), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("job_id", ID, nullable=False),
+        sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_submission_keys_job_id_jobs")),
+        sa.PrimaryKeyConstraint("key", name=op.f("pk_submission_keys")),
+    )

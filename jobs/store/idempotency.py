@@ -1,0 +1,35 @@
+"""Idempotency: a submission that is sent again under its key stores no second job.
+
+The header is that of draft-ietf-httpapi-idempotency-key-header.
+"""
+
+import hashlib
+from collections.abc import Callable
+
+from sqlalchemy.orm import Session
+
+from jobs.column_types import storable
+from jobs.database import lock_key, now
+from jobs.errors import KeyReusedError
+from jobs.store.jobs import Submission, get
+from jobs.tables import SubmissionKey
+
+
+def once(session: Session, key: str | None, asked: str, submit: Callable[[], Submission]) -> Submission:
+    """Submit, or return the job that was stored under `key` before, as it is now; without a key, submit.
+
+    `asked` says all that was asked for. Raises KeyReusedError where the key was given to something else.
+    """
+    if key is None:
+        return submit()
+    lock_key(session, key)  # of many at once, the first submits and the others find what it stored
+    digest = hashlib.sha256(storable(asked).encode()).hexdigest()
+    known = session.get(SubmissionKey, key, populate_existing=True)
+    if known is None:
+        submission = submit()
+        session.add(SubmissionKey(key=key, digest=digest, job_id=submission.job.id, created_at=now(session)))
+        session.flush()
+        return submission
+    if known.digest != digest:
+        raise KeyReusedError(f"{key!r} was given to another submission, which is job {known.job_id}; take a new key")
+    return Submission(get(session, known.job_id), ())
