@@ -39,6 +39,8 @@ class StepProfiler:
     def __init__(self, folder: Path, device: torch.device, journal: Journal, *, is_on: bool) -> None:
         self._folder, self._device, self._journal = folder, device, journal
         self._is_due = is_on
+        self.is_at_work = False
+        """Steps take longer, and after the last of those that are traced the trace is written."""
 
     @contextmanager
     def first_epoch(self, *, steps_before: int, steps: int) -> Iterator[Callable[[], None]]:
@@ -50,7 +52,7 @@ class StepProfiler:
         if not self._is_due:
             yield lambda: None
             return
-        self._is_due = False
+        self._is_due, self.is_at_work = False, True
         wait, warm_up, active = plan(steps)
 
         def write(profiler: profile) -> None:
@@ -58,6 +60,7 @@ class StepProfiler:
             self._folder.mkdir(exist_ok=True)
             path = self._folder / f"steps-{first}-{last}.json"
             profiler.export_chrome_trace(str(path))
+            self.is_at_work = False
             message = f"profile: a trace of steps {first} to {last} is in {_compressed_if_large(path)}"
             self._journal.append(Log, message=message)
 

@@ -202,11 +202,16 @@ class Training:
             self._log_step(taken, lr)
 
     def _say_if_it_compiles(self) -> None:
-        """Say on all ranks alike, for they wait for each other, that a batch of a new size may take long."""
+        """Say on all ranks alike, for they wait for each other, that a batch of a new size may take long.
+
+        So may a step that is profiled, of which there are some where there is but one rank.
+        """
         sizes = set(map(self.parts.sampler.global_size, self.parts.sampler.parts_of(self.step_in_epoch)))
         if not sizes <= self.sizes_taken:
             self.sizes_taken |= sizes
             self.progress.keep("compiling", self.step, through=self.step + self.loss_watch.backlog)
+        elif self.profiler.is_at_work:
+            self.progress.keep("compiling", self.step, through=self.step + 1)
 
     def _log_step(self, taken: Step, lr: float) -> None:
         loss = self.group.sum(in_float32_or_more(taken.loss)).item() / self.group.world_size

@@ -4,10 +4,12 @@ import gzip
 from pathlib import Path
 
 import pytest
+import torch
 
 from trainer import profiling
 from trainer.config import TrainConfig
-from trainer.profiling import plan, why_unprofiled
+from trainer.profiling import StepProfiler, plan, why_unprofiled
+from trainer.reporting import SilentJournal
 
 
 @pytest.mark.parametrize(
@@ -37,3 +39,14 @@ def test_a_large_trace_is_compressed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert compressed.name == "steps-1-4.json.gz"
     assert gzip.decompress(compressed.read_bytes()) == b"{}"
     assert not trace.exists()
+
+
+def test_it_is_told_for_how_long_steps_may_take_longer(tmp_path: Path) -> None:
+    profiler = StepProfiler(tmp_path / "profile", torch.device("cpu"), SilentJournal(), is_on=True)
+    at_work = [profiler.is_at_work]
+    with profiler.first_epoch(steps_before=0, steps=12) as step_is_taken:
+        for _ in range(12):
+            at_work.append(profiler.is_at_work)
+            step_is_taken()
+    assert at_work == [False, *[True] * 10, False, False]
+    assert list((tmp_path / "profile").iterdir())
