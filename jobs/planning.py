@@ -64,8 +64,7 @@ def _round(session: Session) -> list[Launch]:
     for decision in plan(sight.scene):
         match decision:
             case Start():
-                placements = attempts.start(session, decision)
-                launches += [Launch(each.host_name, each.id, each.job_id, each.attempt) for each in placements]
+                launches += _start(session, decision)
             case Wait():
                 waits.append(decision)
             case Preempt():
@@ -74,6 +73,16 @@ def _round(session: Session) -> list[Launch]:
                 assert_never(decision)
     lines.note(session, waits, sight.said, at=sight.scene.now)
     return launches
+
+
+def _start(session: Session, decision: Start) -> list[Launch]:
+    """Start a job, unless its spec is of another version, though its request is not: it must not end the round."""
+    try:
+        placements = attempts.start(session, decision)
+    except ValueError as error:
+        scenes.distrust_request(session, decision.job_id, error)
+        return []
+    return [Launch(each.host_name, each.id, each.job_id, each.attempt) for each in placements]
 
 
 @contextmanager

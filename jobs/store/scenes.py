@@ -59,6 +59,12 @@ def catch_up(session: Session, sight: Sight) -> None:
         lines.note_unreadable(session, job_id, error)
 
 
+def distrust_request(session: Session, job_id: int, error: ValueError) -> None:
+    """Drop the stored request of a job whose spec cannot be read: from now on the spec decides, also in the line."""
+    changed(session, update(Job).where(Job.id == job_id).values(request=None))
+    lines.note_unreadable(session, job_id, str(error))
+
+
 def view_hosts(session: Session, at: datetime) -> list[Host]:
     """Return all hosts as the planner sees them, at the database's time `at`."""
     return _view_hosts(session, hosts.all_hosts(session), at)

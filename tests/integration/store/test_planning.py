@@ -229,6 +229,16 @@ def test_a_job_whose_spec_this_version_cannot_read_does_not_keep_the_others_wait
     assert "cannot be read" in str(service.job(unreadable).reason)
 
 
+def test_a_request_that_can_be_read_beside_a_spec_that_cannot_holds_others_up_for_one_round(service: Service) -> None:
+    unreadable, same, other = service.submit("0"), service.submit("0"), service.submit("1")
+    with service.database.session_scope() as session:
+        jobs.get(session, unreadable).spec = {"from_the_future": True}
+
+    assert [placement.job_id for placement in service.plan()] == [other]
+    assert [placement.job_id for placement in service.plan()] == [same]
+    assert "cannot be read" in str(service.job(unreadable).reason)
+
+
 def test_a_reason_that_is_no_news_is_not_written_again(service: Service) -> None:
     service.run("0,1")
     for device in ("0", "1", "0,1", "7"):
