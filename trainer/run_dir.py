@@ -100,10 +100,10 @@ class Progress(_Frozen):
     """How far a rank is; rewritten in place at every batch."""
 
     phase: Literal["starting", "compiling", "training", "evaluating", "waiting", "saving", "finished", "stopped"]
-    """`compiling` is a step whose batch is of a size that has not been there (kernels are compiled, chosen or recorded),
-    or that is profiled. `waiting`: its own part is done, and the others are still to evaluate or rank 0 to save. The
-    last two are its last words: it has passed the barrier behind all work, or was asked to stop. A rank that ends
-    without either has failed, whatever its exit status."""
+    """`compiling` is a step whose batch is of a new size (kernels are compiled, chosen or recorded), or that is
+    profiled. `waiting`: its own part is done, and the others are still to evaluate or rank 0 to save. The last two are
+    its last words: it has passed the barrier behind all work, or was asked to stop. A rank that ends without either has
+    failed, whatever its exit status."""
     step: int
     time: AwareDatetime
     present: int | None = None
