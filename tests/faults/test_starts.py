@@ -41,7 +41,8 @@ def test_a_job_that_this_version_cannot_read_keeps_no_other_from_running(service
     with service.database.session_scope() as session:
         other = jobs.get(session, other_version)
         other.spec = other.spec | {"from_the_future": True}
-        jobs.get(session, unreadable).spec = {"kind": "from the future"}
+        unknown = jobs.get(session, unreadable)
+        unknown.spec, unknown.request = {"kind": "from the future"}, None
     readable = service.submit("1", train={"epochs": 1})
 
     service.wait_for(readable, State.SUCCEEDED)
