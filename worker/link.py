@@ -1,7 +1,7 @@
 """The supervisor's link to the database: a thread that renews the lease, ships the files and reads the orders.
 
-All talk with the database happens here, so that one that hangs never keeps the supervisor from watching its ranks,
-nor from ending them in time.
+All talk with the database that the run depends on happens here, so that one that hangs never keeps the supervisor from
+watching its ranks, nor from ending them in time.
 """
 
 import threading

@@ -42,7 +42,7 @@ def put(source: Path, place: str, *, is_abandoned: Callable[[], bool]) -> None:
         return
     target = local(place)
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    temporary = target.with_name(f".{target.name}.tmp")  # always the same: what a killed process left is written over
     try:
         with temporary.open("wb") as file:
             for block in read_blocks(str(source)):
