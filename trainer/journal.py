@@ -138,6 +138,13 @@ class _End(NamedTuple):
     """The last record is the completion record: none goes behind it."""
 
 
+class _Opened(NamedTuple):
+    """The journal as one process has it: one value, so that no thread pairs a file with another process's turns."""
+
+    file: int
+    turns: Turns
+
+
 class JournalWriter:
     """Appends records to a journal, of which there is one for each run: that of the placement with rank 0.
 
@@ -149,7 +156,9 @@ class JournalWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._open()
+        self._opened: dict[int, _Opened] = {}
+        """By process: a fork has those of its parents, and a lock on a file that they share keeps none of them out."""
+        self._opened_here()
         self._end = _End()
         for portion, after in _portions(path):
             self._end = _End(self._end.seq + len(portion), after, isinstance(portion[-1], Completed))
@@ -160,57 +169,63 @@ class JournalWriter:
         In a signal handler that has interrupted another append, the record is written once that is through, and None
         returned. Raises OSError where it cannot be written whole, and JournalError where the run is complete.
         """
-        if os.getpid() != self._pid:  # forked: a lock that parent and child share keeps neither from writing
-            self._open()
+        file, turns = self._opened_here()
         record = kind(seq=0, time=datetime.now(UTC), **fields)
-        if self._turns.mine:
-            self._turns.leave(partial(self._append_late, record, durable=durable))
+        if turns.mine:
+            turns.leave(partial(self._append_late, record, file, turns, durable=durable))
             return None
         try:
-            return self._append(record, durable=durable)
+            return self._append(record, file, turns, durable=durable)
         finally:
-            self._turns.do_what_is_left()
+            turns.do_what_is_left()
 
     def close(self) -> None:
-        os.close(self._file)
+        os.close(self._opened_here().file)
 
-    def _open(self) -> None:
-        self._pid = os.getpid()
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        self._turns = Turns.at(self._file)
+    def _opened_here(self) -> _Opened:
+        """Return the journal as this process has it. After a fork, several threads and handlers may be the first."""
+        process = os.getpid()
+        opened = self._opened.get(process)
+        if opened is not None:
+            return opened
+        file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        opened = self._opened.setdefault(process, _Opened(file, Turns.at(file)))
+        if opened.file != file:  # another was quicker; waiting for it instead, a handler would wait for ever
+            os.close(file)
+        return opened
 
-    def _append_late(self, record: _Record, *, durable: bool) -> None:
+    def _append_late(self, record: _Record, file: int, turns: Turns, *, durable: bool) -> None:
         with suppress(JournalError):  # it was the completion record that the handler interrupted
-            self._append(record, durable=durable)
+            self._append(record, file, turns, durable=durable)
 
-    def _append(self, record: Kind, *, durable: bool) -> Kind:
-        with self._turns.taken(self._file):
-            end = self._end = self._caught_up()
+    def _append(self, record: Kind, file: int, turns: Turns, *, durable: bool) -> Kind:
+        with turns.taken(file):
+            end = self._end = self._caught_up(file)
             if end.is_complete:
                 raise JournalError(f"{self._path}: the run is complete, and its journal takes no more records")
             record = record.model_copy(update={"seq": end.seq, "time": datetime.now(UTC)})
             line = record.model_dump_json().encode() + b"\n"
-            written = os.write(self._file, line)
+            written = os.write(file, line)
             if written != len(line):  # a full disk can take a part: the journal must not keep half a line
-                os.ftruncate(self._file, end.byte)
+                os.ftruncate(file, end.byte)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "journal.jsonl")
             self._end = _End(end.seq + 1, end.byte + written, isinstance(record, Completed))
         if durable:
-            os.fsync(self._file)
+            os.fsync(file)
         return record
 
-    def _caught_up(self) -> _End:
+    def _caught_up(self, file: int) -> _End:
         """Return the end of what others have appended, and cut off a line that one of them was killed in."""
         end = self._end
-        added = os.fstat(self._file).st_size - end.byte
+        added = os.fstat(file).st_size - end.byte
         if added <= 0:
             return end
-        whole, newline, torn = os.pread(self._file, added, end.byte).rpartition(b"\n")
+        whole, newline, torn = os.pread(file, added, end.byte).rpartition(b"\n")
         if newline:
             last = whole.rpartition(b"\n")[2]
             end = _End(end.seq + whole.count(b"\n") + 1, end.byte + len(whole) + 1, _COMPLETED in last)
         if torn:
-            os.ftruncate(self._file, end.byte)
+            os.ftruncate(file, end.byte)
         return end
 
 

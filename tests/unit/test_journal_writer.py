@@ -1,7 +1,10 @@
 """What the writers of one journal owe each other: numbers without a gap, and nothing behind the completion record."""
 
+import fcntl
+import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,7 @@ from trainer.errors import JournalError
 from trainer.journal import Completed, JournalWriter, Log, read_records
 
 COMPLETED: dict[str, Any] = {"step": 1, "epoch": 1, "values": {}, "best_checkpoint": None}
+DEADLINE_S = 20
 WHERE_A_HANDLER_COMES = ("journal.py", "turns.py", "contextlib.py")
 
 
@@ -130,3 +134,56 @@ def test_what_a_handler_has_left_is_written_when_the_append_that_it_interrupted_
     with pytest.raises(OSError, match="No space left"):
         writer.append(Log, message="interrupted")
     assert messages(path) == ["handler"]
+
+
+def test_threads_of_a_fork_that_append_at_once_for_the_first_time_wait_for_the_turn_of_its_parent(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = JournalWriter(path)
+    writer.append(Log, message="before the fork")
+    in_turn, tried = (multiprocessing.get_context("fork").Event() for _ in range(2))
+    open_file, lock, write = os.open, fcntl.flock, os.write
+
+    def fork() -> None:
+        """Have a second thread append while the first has come as far as opening the journal for this process."""
+
+        def append() -> None:
+            writer.append(Log, message="second thread")
+            tried.set()
+
+        second = threading.Thread(target=append)
+
+        def opened_late(*arguments: Any) -> int:
+            if second.ident is None:
+                second.start()
+                assert tried.wait(DEADLINE_S)
+            return open_file(*arguments)
+
+        def told(file: int, operation: int) -> None:
+            try:
+                lock(file, operation | fcntl.LOCK_NB)
+            except BlockingIOError:
+                tried.set()
+                lock(file, operation)
+
+        monkeypatch.setattr(os, "open", opened_late)
+        monkeypatch.setattr(fcntl, "flock", told)
+        assert in_turn.wait(DEADLINE_S)
+        writer.append(Log, message="first thread")
+        second.join()
+
+    def write_late(file: int, line: bytes) -> int:
+        monkeypatch.undo()
+        in_turn.set()
+        assert tried.wait(DEADLINE_S)
+        return write(file, line)
+
+    child = multiprocessing.get_context("fork").Process(target=fork)
+    child.start()
+    monkeypatch.setattr(os, "write", write_late)
+    writer.append(Log, message="parent")
+    child.join(DEADLINE_S)
+    assert child.exitcode == 0
+    found = messages(path)
+    assert found[:2] == ["before the fork", "parent"]
+    assert sorted(found[2:]) == ["first thread", "second thread"]
