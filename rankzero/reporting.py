@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, SupportsIndex
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ _RUN_DIR_VARIABLE = "RANKZERO_RUN_DIR"
 _RESUME_VARIABLE = "RANKZERO_RESUME_FROM"
 _ROOT = Path(__file__).resolve().parents[1]
 """The folder that this package, and the trainer beside it, are imported from."""
+_importing = RLock()
+"""Held while `trainer` means ours: of two threads that report first, one would take the other's modules away from it.
+Reentrant, for the report of a signal handler."""
 
 
 def report(*, step: SupportsIndex, epoch: SupportsIndex = 1, **values: object) -> None:
@@ -94,8 +98,14 @@ def _is_other_rank() -> bool:
     )
 
 
-@cache
+@cache  # so that only first reports take the lock: a fork at any later moment finds it free
 def _trainer_reports() -> "ModuleType":
+    with _importing:
+        return _import_reports()
+
+
+@cache  # for who has waited: a second import would make second modules, which know nothing of the first ones' turns
+def _import_reports() -> "ModuleType":
     """Import trainer.user_reports, also where the program has a `trainer` of its own, as many do."""
     with _our_trainer():
         return importlib.import_module("trainer.user_reports")
@@ -123,5 +133,6 @@ def _is_ours(module: "ModuleType") -> bool:
 
 
 def _taken() -> "dict[str, ModuleType]":
-    names = [name for name in sys.modules if name == "trainer" or name.startswith("trainer.")]
+    # A list: other threads import, too.
+    names = [name for name in list(sys.modules) if name == "trainer" or name.startswith("trainer.")]
     return {name: sys.modules.pop(name) for name in names}

@@ -221,6 +221,47 @@ def test_threads_and_processes_report_at_once_and_each_record_is_whole(run_dir: 
     assert [record.seq for record in records] == list(range(1 + 3 * 3 * 100))
 
 
+TWO_FIRST_REPORTS = """
+import threading
+from rankzero import reporting
+
+tried, found = threading.Event(), []
+taken, importing = reporting._taken, reporting._importing
+
+class Told:
+    def __enter__(self):
+        if not importing.acquire(blocking=False):
+            tried.set()
+            importing.acquire()
+
+    def __exit__(self, *error):
+        importing.release()
+
+def find():
+    found.append(reporting._trainer_reports())
+    tried.set()
+
+second = threading.Thread(target=find)
+
+def taken_late():
+    modules = taken()
+    if "trainer" in modules and second.ident is None:  # the first thread has imported, and nobody knows it yet
+        second.start()
+        assert tried.wait(20)
+    return modules
+
+reporting._taken, reporting._importing = taken_late, Told()
+find()
+second.join()
+print(second.ident is not None, len(found), len(set(found)))
+"""
+
+
+def test_threads_whose_first_reports_meet_import_the_same_modules() -> None:
+    done = subprocess.run([sys.executable, "-c", TWO_FIRST_REPORTS], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "2", "1"]
+
+
 def test_a_line_that_a_killed_writer_left_torn_is_cut_off_by_the_next(run_dir: RunDir) -> None:
     rankzero.report(step=1, loss=1)
     with run_dir.journal.open("ab") as journal:
