@@ -31,7 +31,7 @@ class Network:
 
 def may_make_networks() -> bool:
     """Whether this process may make network namespaces, bridges and what connects them."""
-    name = f"{PREFIX}{os.getpid()}t"
+    name = f"{PREFIX}{os.getpid()}n0"
     try:
         for command in (f"netns add {name}", f"link add {name} type bridge"):
             _ip(command)
@@ -81,11 +81,10 @@ def _remove(name: str) -> None:
 
 
 def _remove_abandoned() -> None:
-    for listing in ("netns list", "-o link show type bridge"):
+    """Remove what a test process that was killed has left."""
+    for listing in ("netns list", "-brief link show type bridge"):
         for line in _ip(listing).splitlines():
-            name = (
-                line.removeprefix(f"{line.split(':')[0]}:").split()[0].rstrip(":") if ":" in line else line.split()[0]
-            )
+            name = line.split()[0]
             owner = name.removeprefix(PREFIX).partition("n")[0]
             if name.startswith(PREFIX) and owner.isdigit() and not psutil.pid_exists(int(owner)):
                 _remove(name)
