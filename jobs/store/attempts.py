@@ -15,8 +15,10 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from jobs import pace
 from jobs.database import now
 from jobs.errors import OffsetsMovedError, StaleAttemptError
+from jobs.pace import Try
 from jobs.planner.view import Node, Preempt, Start
 from jobs.settings import get_settings
 from jobs.spec import requested_ranks
@@ -204,8 +206,9 @@ def device_rows(session: Session, placement: Placement) -> Sequence[DeviceRow]:
 
 def trained_s(session: Session, job_id: int) -> float:
     """Return for how many seconds the attempts of a job that have ended have trained, from their first record on."""
-    tried = select_attempts(session, job_id)
-    return sum((each.ended_at - each.started_at).total_seconds() for each in tried if each.started_at and each.ended_at)
+    tried = [each for each in select_attempts(session, job_id) if each.ended_at is not None]
+    tries = [Try(each.created_at, each.started_at, each.ended_at, each.resumed_step) for each in tried]
+    return pace.trained_s(tries, now(session))
 
 
 def note(session: Session, placement: Placement, kind: str, detail: dict[str, Any]) -> None:
