@@ -25,7 +25,7 @@ def measure(say: Callable[[str], None]) -> list[Line]:
     """Time the planner and the loop in turns, on the same scenes."""
     lines = []
     for waiting, devices in SCENES:
-        what = f"one plan of {waiting:,} waiting jobs on {devices:,} devices"
+        what = f"CPU time of one plan: {waiting:,} waiting jobs, {devices:,} devices"
         say(f"planning: {what} …")
         scene = make_scene(waiting, devices)
         planned, looped = [], []
@@ -85,6 +85,7 @@ def _waiting(job_id: int, job: StreamJob) -> WaitingJob:
 
 
 def _ms(call: Callable[[], object]) -> float:
-    began = time.perf_counter()
+    """CPU time, in milliseconds: a plan waits for nothing, so what else the machine does is left out of it."""
+    began = time.process_time()
     call()
-    return (time.perf_counter() - began) * 1000
+    return (time.process_time() - began) * 1000
