@@ -135,10 +135,13 @@ def test_one_that_hides_by_every_means_under_a_supervisor_that_was_killed_is_fou
     assert pid not in {process.pid for process in marked_processes()}
     group = cgroups.of_run(run_dir)
     assert group is not None
+    run_root = run_dir.parent.parent
+    assert str(run_dir) in cgroups.run_dirs(run_root)
 
     assert end_run(str(run_dir))
 
     wait_until(lambda: has_ended(pid), timeout_s=5, what="the process that hid to end")
+    assert str(run_dir) not in cgroups.run_dirs(run_root)
     assert not group.path.exists()
 
 
