@@ -137,8 +137,11 @@ def _train(run_dir: "RunDir", environment: "RankEnvironment") -> None:
     progress = ProgressFile(run_dir, local_rank=environment.local_rank)
     progress.write("starting", 0)
     from trainer.process_group import connect  # torch, from here on
+
+    progress.alive()  # on a busy host each of the two imports takes long by itself
     from trainer.training import run
 
+    progress.alive()
     config = run_dir.read_config()
     store = connect(
         environment,
