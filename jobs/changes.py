@@ -5,7 +5,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from jobs.spec import MOST_LABELS, CheckpointChoice, LabelKey, LabelValue, StartFrom
+from jobs.device_count import Text
+from jobs.spec import MOST_LABELS, CheckpointChoice, Device, LabelKey, LabelValue, StartFrom
+from trainer.devices import MOST_PROCESSES
 
 
 def _never_null(schema: dict[str, Any]) -> None:
@@ -31,6 +33,24 @@ class JobChanges(_Frozen):
         if priority is None:
             raise PydanticCustomError("null", "leave it out to keep it as it is")
         return priority
+
+
+class Place(_Frozen):
+    """Where a paused job goes on; what is left out stays as it is."""
+
+    device: Device | None = None
+    """Other devices, in any form that a spec takes."""
+    nproc_per_node: int | None = Field(default=None, ge=1, le=MOST_PROCESSES, strict=True)
+    """Number of ranks for `device: "cpu"`; null for none."""
+    host: Text | None = None
+    """Only on the host of this name; null for any."""
+    nodes: int | None = Field(default=None, ge=1, le=MOST_PROCESSES, strict=True)
+    """Number of hosts; null for one."""
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """What was given, as a merge patch over a spec."""
+        return self.model_dump(mode="json", exclude_unset=True)
 
 
 class CloneStart(CheckpointChoice):

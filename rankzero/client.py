@@ -80,9 +80,12 @@ class Client:
         """Ask a job to stop with a checkpoint and to free its devices until it is resumed."""
         return self._verb(job_id, "pause")
 
-    def resume(self, job_id: int) -> Job:
-        """Queue a paused job again; it goes on from its last checkpoint, on any devices that fit."""
-        return self._verb(job_id, "resume")
+    def resume(self, job_id: int, **place: Any) -> Job:
+        """Queue a paused job again; it goes on from its last checkpoint.
+
+        With `device`, `nproc_per_node`, `host` or `nodes`, as in a spec, it goes on there.
+        """
+        return parsed(Job, self._connection.send("POST", f"/jobs/{job_id}/resume", place or None, of="resume"))
 
     def retry(self, job_id: int) -> Job:
         """Queue a failed job again, with all of its retries; it goes on from its last checkpoint."""

@@ -8,9 +8,10 @@ from api.queries import JobId
 from api.session import writing
 from api.submissions import IdempotencyKey, answer_submission
 from jobs import wakeups
-from jobs.changes import Clone, JobChanges
+from jobs.changes import Clone, JobChanges, Place
 from jobs.states import Intent
 from jobs.store import idempotency, jobs, verbs
+from jobs.store.verbs import NO_OTHER_PLACE
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["jobs"])
 
@@ -40,14 +41,14 @@ def pause_job(job_id: JobId) -> Job:
 
 
 @router.post("/resume", summary="Resume a paused job", responses=CONFLICT)
-def resume_job(job_id: JobId) -> Job:
-    """Queue a paused job again, to go on from its last checkpoint, on any devices that fit.
+def resume_job(job_id: JobId, place: Place = NO_OTHER_PLACE) -> Job:
+    """Queue a paused job again, to go on from its last checkpoint; with a body, on other devices or hosts.
 
     One that was told to pause and has not stopped yet goes on, or is queued as soon as it has. One that was not paused
     is returned as it is.
     """
     with writing() as session:
-        job = verbs.resume(session, job_id)
+        job = verbs.resume(session, job_id, place)
     wakeups.wake_planner(job_id)
     return Job.model_validate(job)
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from jobs.changes import Clone, JobChanges
+from jobs.changes import Clone, JobChanges, Place
 from jobs.database import now
 from jobs.errors import InvalidChangesError, InvalidSpecError, StateConflictError
 from jobs.merge_patch import merged
@@ -21,17 +21,22 @@ from jobs.store.transitions import changed, move, record
 from jobs.tables import Job
 from trainer.errors import Cause
 
+NO_OTHER_PLACE = Place()
+
 
 def pause(session: Session, job_id: int) -> Job:
     """Have a job stop with a checkpoint, its devices freed, until it is resumed. A waiting one is paused at once."""
     return _intend(session, job_id, Intent.PAUSE)
 
 
-def resume(session: Session, job_id: int) -> Job:
-    """Have a paused job run again: it has its place in the line from now on.
+def resume(session: Session, job_id: int, place: Place = NO_OTHER_PLACE) -> Job:
+    """Have a paused job run again, in another `place` if need be: it has its place in the line from now on.
 
-    One that has not stopped yet goes on, or is queued again as soon as it has.
+    One that has not stopped yet goes on, or is queued again as soon as it has; it cannot go elsewhere. Raises
+    InvalidChangesError where the training does not fit the new place.
     """
+    if place.changes:
+        _move_to(session, _held(session, job_id), place)
     return _intend(session, job_id, Intent.RUN)
 
 
@@ -103,6 +108,28 @@ def clone(session: Session, job_id: int, wanted: Clone) -> Submission:
     except RecursionError as error:
         raise InvalidSpecError("changes", "nested too deep") from error
     return submit(session, spec, parent_id=job_id)
+
+
+def _move_to(session: Session, job: Job, place: Place) -> None:
+    """Write where a paused job goes on. What it trains never changes; where it does is no part of that."""
+    if job.state != State.PAUSED or job.intent == Intent.CANCEL:
+        raise StateConflictError(
+            f"job {job.id} {_STANDING[_standing(job)]}; only a paused one can go on elsewhere: pause it and "
+            "wait until it is paused"
+        )
+    try:
+        spec = JobSpec.model_validate(merged(job.spec, place.changes))
+    except ValidationError as error:
+        raise InvalidChangesError(f"job {job.id} in its new place") from error
+    stored = spec.model_dump(mode="json")
+    news = {name: {"from": job.spec.get(name), "to": stored[name]} for name in place.changes}
+    news = {name: each for name, each in news.items() if each["from"] != each["to"]}
+    if not news:
+        return
+    at = now(session)
+    record(session, job.id, "change", attempt=job.attempt, at=at, detail=news)
+    columns = {"spec": job.spec | {name: stored[name] for name in news}, "request": spec.request.model_dump_json()}
+    changed(session, update(Job).where(Job.id == job.id).values(updated_at=at, **columns))
 
 
 def _intend(session: Session, job_id: int, intent: Intent) -> Job:

@@ -34,10 +34,20 @@ def pause(job_id: JobId, *, as_json: Json = False, url: Url = None) -> None:
     _tell(job, way_on if job.state == "paused" else saves, as_json=as_json)
 
 
-def resume(job_id: JobId, *, as_json: Json = False, url: Url = None) -> None:
-    """Queue a paused job again; it goes on from its last checkpoint, on any devices that fit."""
+def resume(
+    job_id: JobId,
+    *,
+    device: Annotated[str | None, typer.Option(help="Go on on these devices.")] = None,
+    nproc_per_node: Annotated[int | None, typer.Option(help="Ranks, with --device cpu.")] = None,
+    host: Annotated[str | None, typer.Option(help="Go on on this host.")] = None,
+    nodes: Annotated[int | None, typer.Option(help="Go on on so many hosts.")] = None,
+    as_json: Json = False,
+    url: Url = None,
+) -> None:
+    """Queue a paused job again; it goes on from its last checkpoint, if you say so on other devices or hosts."""
+    given = {"device": device, "nproc_per_node": nproc_per_node, "host": host, "nodes": nodes}
     with Client(url) as client:
-        job = client.resume(job_id)
+        job = client.resume(job_id, **{name: value for name, value in given.items() if value is not None})
     _tell(job, job.state, as_json=as_json)
 
 

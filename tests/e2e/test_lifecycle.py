@@ -25,25 +25,27 @@ def test_a_job_paused_on_two_devices_goes_on_with_the_same_samples_on_one_other(
     last = max(client.checkpoints(job.id), key=lambda checkpoint: checkpoint.step)
 
     epochs = last.step // STEPS_PER_EPOCH + 1
-    changes = {"device": "5", "train": {"epochs": epochs}}
-    moved = client.clone(job.id, changes, start_from={"mode": "resume"})
-    client.resume(job.id)
-    over = client.wait(moved.id, timeout_s=120)
+    twin = client.clone(job.id, {"train": {"epochs": epochs}}, start_from={"mode": "resume"})
+    client.resume(job.id, device="5")
+    over = client.wait(twin.id, timeout_s=120)
     end = epochs * STEPS_PER_EPOCH
     wait_until(lambda: step_of(client.get(job.id)) >= end, timeout_s=120, what="the job to get as far")
     client.cancel(job.id)
 
     assert over.state == "succeeded", over.failure
     assert (over.parent_id, over.parent_checkpoint_id) == (job.id, last.id)
-    for each in (only(client.attempts(moved.id)), client.attempts(job.id)[1]):
+    moved = client.attempts(job.id)[1]
+    assert [device.name for placement in moved.placements for device in placement.devices] == ["cuda:5"]
+    for each in (only(client.attempts(twin.id)), moved):
         assert (each.resumed_step, each.resume_checkpoint_id) == (last.step, last.id)
-    on_one, on_two = losses(client, moved.id), losses(client, job.id)
-    assert sorted(on_one) == list(range(last.step + 1, end + 1))
+    steps = range(last.step + 1, end + 1)
+    on_one, on_two = losses(client, job.id), losses(client, twin.id)
+    assert sorted(on_two) == list(steps)
     # The same samples in the same order: what differs is in which order two ranks' gradients are added up.
-    assert on_one == pytest.approx({step: on_two[step] for step in on_one}, rel=1e-3)
+    assert [on_one[step] for step in steps] == pytest.approx([on_two[step] for step in steps], rel=1e-3)
     assert client.wait(job.id, timeout_s=60).state == "cancelled"
 
-    begun = client.clone(moved.id, {"train": {"epochs": 1}}, start_from={"mode": "weights"})
+    begun = client.clone(twin.id, {"train": {"epochs": 1}}, start_from={"mode": "weights"})
     assert client.wait(begun.id, timeout_s=120).state == "succeeded"
     assert only(client.attempts(begun.id)).resumed_step is None
     # It begins at its own first step, with weights that are trained already.
