@@ -144,10 +144,10 @@ def _failure(placement: Placement) -> Failure:
 def _blame(
     session: Session, placements: Sequence[Placement], attempt: Attempt, first: Failure, *, at: datetime
 ) -> None:
-    """Count the loss on the device of the rank at fault, or on all of its host's where no rank is known to be."""
+    """Count the loss on the device of the rank at fault, or, of a single host, on all where no rank is known to be."""
     rank = first.report.get("rank")
-    if rank is None and first.cause is Cause.COMMUNICATION and len(placements) > 1:
-        return  # hosts that lost each other: as likely the network's fault, and nobody can tell whose device it was
+    if rank is None and len(placements) > 1:
+        return  # hosts that lost each other, or wait for each other: nobody can tell whose device it was, if any's
     placement = placements[first.node_rank]
     local_rank = None
     if rank is not None and attempt.world_size == sum(len(each.devices) for each in placements):

@@ -343,8 +343,9 @@ def test_a_loss_with_no_rank_at_fault_counts_on_all_devices_of_one_host_and_on_n
 ) -> None:
     (alone,) = service.run_on("alpha", device="0,1", max_retries=0)
     end(service, alone, failure=LOST_PEERS)
-    for placement in service.run_on("alpha", "beta", device="0,1", max_retries=0):
-        end(service, placement, failure=LOST_PEERS)
+    for cause in ("communication", "hang"):
+        for placement in service.run_on("alpha", "beta", device="0,1", max_retries=0):
+            end(service, placement, failure=LOST_PEERS | {"cause": cause})
 
     losses = {name: row.losses for name, row in devices(service).items() if row.losses}
     assert losses == {("alpha", "cuda:0"): 1, ("alpha", "cuda:1"): 1}
