@@ -16,7 +16,9 @@ import structlog
 
 RECORD = "cgroup"
 """File of the run directory with the path of the run's group: a later worker may be in another part of the tree."""
-PREFIX = "rankzero"
+PREFIX = "rankzero."
+OF_A_JOB = f"{PREFIX}job-"
+"""What the group of every run begins with, unlike a unit of systemd's that is called `rankzero.service`."""
 
 _ENTER = 'echo $$ >"$0/cgroup.procs"; exec "$@"'
 """Shell that moves itself, and then becomes the program: in the group from the program's first instant on. Where it is
@@ -62,7 +64,7 @@ class Group:
 
 def make(run_dir: Path) -> Group | None:
     """Make the group of a run; None where this host does not let us. Raises OSError where it cannot be recorded."""
-    base = _own_group()
+    base = _parent_group()
     if base is None:
         return None
     group = Group(base / _name(run_dir))
@@ -96,19 +98,27 @@ def of_run(run_dir: Path) -> Group | None:
 
 def run_dirs(run_root: Path) -> list[str]:
     """Return the run directories, under a run root, of the groups here that have processes."""
-    base = _own_group()
+    base = _parent_group()
     if base is None:
         return []
-    in_use = (path.name.split(".") for path in base.glob(f"{PREFIX}.*.*") if Group(path).pids())
-    return [str(run_root.joinpath(*parts)) for _, *parts in in_use]
+    in_use = (path.name.removeprefix(PREFIX) for path in base.glob(f"{OF_A_JOB}*.*") if Group(path).pids())
+    return [str(run_root.joinpath(*name.split("."))) for name in in_use]
+
+
+def parent_of_runs(own: Path) -> Path:
+    """Return the group in which a process makes those of runs: its own, unless that is the one of a run.
+
+    A worker that was started by a run, such as a test's, makes them next to that rather than in it.
+    """
+    return own.parent if own.name.startswith(OF_A_JOB) else own
 
 
 def _name(run_dir: Path) -> str:
-    return ".".join([PREFIX, run_dir.parent.name, run_dir.name])
+    return f"{PREFIX}{run_dir.parent.name}.{run_dir.name}"
 
 
-def _own_group() -> Path | None:
-    """The group of this process in the tree of version 2, or None where there is no such tree."""
+def _parent_group() -> Path | None:
+    """The group that those of runs are in, in the tree of version 2, or None where there is no such tree."""
     try:
         mounts = [line.split(" - ") for line in Path("/proc/self/mountinfo").read_text().splitlines()]
         own = [line.split("::", 1)[1] for line in Path("/proc/self/cgroup").read_text().splitlines() if "::" in line]
@@ -117,9 +127,7 @@ def _own_group() -> Path | None:
     points = [before.split()[4] for before, after in mounts if after.split()[0] == "cgroup2"]
     if not points or not own:
         return None
-    base = Path(points[0]) / own[0].lstrip("/")
-    # A worker that was started by one in a group, such as a test's, is next to it rather than in it.
-    return base.parent if base.name.startswith(f"{PREFIX}.") else base
+    return parent_of_runs(Path(points[0]) / own[0].lstrip("/"))
 
 
 def _pids(group: Path) -> set[int]:

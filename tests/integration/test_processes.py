@@ -1,6 +1,7 @@
 """The end of a run, with real processes: whatever they did to hide, none is left when their devices come free."""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -84,9 +85,11 @@ KEEPS_ITS_MARK = ""
 @pytest.fixture
 def run_dir(tmp_path: Path) -> Iterator[Path]:
     """A run directory; the process whose pid lies in it is ended after the test."""
-    yield tmp_path
+    folder = tmp_path / "job-1" / f"attempt-1-{secrets.token_hex(4)}"
+    folder.mkdir(parents=True)
+    yield folder
     with suppress(FileNotFoundError, ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
 
 
 def escaped(run_dir: Path) -> int:
