@@ -41,8 +41,9 @@ def note(session: Session, waits: Iterable[Wait], said: Mapping[int, Said], *, a
     `waits` are in the order of the line, and `said` is what was written of each before.
     """
     news = [wait for wait in waits if is_news(wait, said[wait.job_id], at)]
-    # Those that have no place yet come first: until then nobody can say where they are.
-    news.sort(key=lambda wait: said[wait.job_id].line_key is not None)
+    # Reservations come first: the next plan goes by what is stored, and one that ran out of room here would be another
+    # job's by then. Then those that have no place yet: until they have, nobody can say where they are.
+    news.sort(key=lambda wait: _urgency(wait, said[wait.job_id], at))
     rows = [_row(wait) for wait in news[:MOST_NEWS]]
     if rows:
         session.connection().execute(_SAY, rows)
@@ -59,9 +60,14 @@ def is_news(wait: Wait, said: Said, at: float) -> bool:
     )
 
 
+def unreadable(error: ValueError | str) -> str:
+    """Return the reason of a queued job whose spec cannot be read."""
+    return f"its spec cannot be read by this version: {error}"
+
+
 def note_unreadable(session: Session, job_id: int, error: str) -> None:
     """Write that a queued job's spec is of another version, if that is news."""
-    reason = f"its spec cannot be read by this version: {error}"
+    reason = unreadable(error)
     unchanged = Job.reason.is_distinct_from(reason)
     changed(session, update(Job).where(Job.id == job_id, Job.state == State.QUEUED, unchanged).values(reason=reason))
 
@@ -130,6 +136,13 @@ def _is_another(new: Reservation | None, old: Reservation | None, at: float) -> 
     if (new.device_ids, new.preempts) != (old.device_ids, old.preempts):
         return True
     return _has_shifted(new.start, old.start, at)
+
+
+def _urgency(wait: Wait, said: Said, at: float) -> int:
+    """Which news of it is written before that of greater numbers."""
+    if _is_another(wait.reservation, said.reservation, at):
+        return 0
+    return 1 if said.line_key is None else 2
 
 
 def _has_shifted(new: float | None, old: float | None, at: float) -> bool:

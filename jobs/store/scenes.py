@@ -25,7 +25,8 @@ class Sight:
     said: dict[int, lines.Said]
     """What the database has of each one's place in the line."""
     unreadable: dict[int, str]
-    """Queued jobs whose spec is of another version, and why it cannot be read. They stay where they are."""
+    """Queued jobs whose spec is of another version, and why it cannot be read: those of which that is news. They stay
+    where they are."""
     unstored: dict[int, str]
     """The request of each job that was stored before requests were: to be stored, so that it is read once."""
     readers: Readers

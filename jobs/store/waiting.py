@@ -5,7 +5,7 @@ and texts that many of them share are parsed once.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -24,6 +24,9 @@ from jobs.store import lines, reach
 from jobs.store.reach import Reach, Readers
 from jobs.tables import Attempt, Job
 
+SPECS_AT_ONCE = 1000
+"""Specs that one query reads: there is a limit to the parameters of a statement."""
+
 QUEUED = (Job.state == State.QUEUED, Job.intent == Intent.RUN)
 
 
@@ -34,6 +37,7 @@ class Queue:
     jobs: list[WaitingJob] = field(default_factory=list)
     said: dict[int, lines.Said] = field(default_factory=dict)
     unreadable: dict[int, str] = field(default_factory=dict)
+    """Jobs whose spec cannot be read, and why, as far as that is not stored yet."""
     unstored: dict[int, str] = field(default_factory=dict)
 
 
@@ -41,12 +45,19 @@ def read(session: Session, at: datetime, readers: Readers, *, with_labels: bool)
     """Return the queue at the database's time `at`; with its jobs' labels only where a quota asks for them."""
     queue = Queue()
     past = _Past(session, at, readers)
-    for row in session.execute(_ROWS.add_columns(_LABELS if with_labels else _NO_LABELS)):
-        try:
-            request = _request(session, row.id, row.request, queue)
-        except ValueError as error:
-            queue.unreadable[row.id] = str(error)
-            continue
+    rows = session.execute(_ROWS.add_columns(_LABELS if with_labels else _NO_LABELS)).all()
+    specs = _specs(session, [row.id for row in rows if _parsed(row.request) is None])
+    for row in rows:
+        request = _parsed(row.request)
+        if request is None:
+            try:
+                request = stored_request(specs[row.id])
+            except ValueError as error:
+                if row.reason != lines.unreadable(error):
+                    queue.unreadable[row.id] = str(error)
+                continue
+            if row.request is None:
+                queue.unstored[row.id] = request.model_dump_json()
         reached = past.reach(row.id, request, row.parent_checkpoint_id)
         queue.jobs.append(
             WaitingJob(
@@ -129,17 +140,21 @@ _ROWS = (
 )
 
 
-def _request(session: Session, job_id: int, stored: str | None, queue: Queue) -> Request:
-    """Return a job's request, from its spec where it was stored by another version. Raises ValueError."""
-    if stored is not None:
-        try:
-            return parse_request(stored)
-        except ValueError:
-            pass  # of a newer release, during an upgrade: what its spec says decides
-    request = stored_request(session.scalars(select(Job.spec).where(Job.id == job_id)).one())
-    if stored is None:
-        queue.unstored[job_id] = request.model_dump_json()
-    return request
+def _parsed(stored: str | None) -> Request | None:
+    """A job's request; None where there is none, or one of a newer release (in an upgrade): then its spec decides."""
+    try:
+        return None if stored is None else parse_request(stored)
+    except ValueError:
+        return None
+
+
+def _specs(session: Session, job_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """The specs of these jobs; a whole queue may have been stored by another version, so not in a query for each."""
+    found: dict[int, dict[str, Any]] = {}
+    for first in range(0, len(job_ids), SPECS_AT_ONCE):
+        some = job_ids[first : first + SPECS_AT_ONCE]
+        found |= {row.id: row.spec for row in session.execute(select(Job.id, Job.spec).where(Job.id.in_(some)))}
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -11,12 +11,20 @@ from jobs.database import Database
 
 @contextmanager
 def written(database: Database) -> Iterator[list[str]]:
-    """Every statement that writes meanwhile."""
+    """Every statement that writes meanwhile; the list is filled at the end."""
+    writing: list[str] = []
+    with executed(database) as statements:
+        yield writing
+    writing += [each for each in statements if each.startswith(("INSERT", "UPDATE", "DELETE"))]
+
+
+@contextmanager
+def executed(database: Database) -> Iterator[list[str]]:
+    """Every statement meanwhile."""
     statements: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.startswith(("INSERT", "UPDATE", "DELETE")):
-            statements.append(statement)
+        statements.append(statement)
 
     event.listen(database.engine, "after_cursor_execute", note)
     yield statements

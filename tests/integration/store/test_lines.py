@@ -99,6 +99,25 @@ def test_a_round_writes_so_much_news_and_first_of_all_who_has_no_place_yet(
     assert [service.job(job_id).reason == "stale" for job_id in old] == [False, False, False]
 
 
+def test_what_is_set_aside_is_written_before_the_places_of_a_burst_of_new_jobs(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.run("0,1", preemptible=True, priority=0)
+    waits = service.submit("0", priority=0)
+    service.plan()
+    with service.database.session_scope() as session:
+        jobs.get(session, waits).priority = 50  # now the run is to be stopped for it
+    burst = [service.submit("7") for _ in range(3)]
+    monkeypatch.setattr(lines, "MOST_NEWS", 1)
+
+    service.plan()
+
+    reservation = service.job(waits).reservation
+    assert reservation is not None
+    assert reservation["preempts"]
+    assert positions(service, *burst) == [None, None, None]
+
+
 @pytest.mark.parametrize(
     "wait",
     [

@@ -14,6 +14,7 @@ from jobs.states import Intent, Outcome
 from jobs.store import attempts, hosts, jobs, leases
 from jobs.tables import DeviceRow, Lease, Placement
 from tests.integration.store.conftest import WORKER, Service
+from tests.integration.store.statements import executed
 from tests.integration.store.turns import in_threads, wait_for_blocked
 
 
@@ -227,6 +228,26 @@ def test_a_job_whose_spec_this_version_cannot_read_does_not_keep_the_others_wait
 
     assert [placement.job_id for placement in service.plan()] == [other]
     assert "cannot be read" in str(service.job(unreadable).reason)
+
+
+def test_a_round_takes_no_more_statements_for_more_jobs_that_this_version_cannot_read(service: Service) -> None:
+    def statements_of_a_round() -> int:
+        with executed(service.database) as statements:
+            service.plan()
+        return len(statements)
+
+    newer = {"device": {"from_the_future": True}, "nproc_per_node": None}
+    counts = []
+    for count in (1, 20):
+        submitted = [service.submit() for _ in range(count)]
+        with service.database.session_scope() as session:
+            for job_id in submitted:
+                job = jobs.get(session, job_id)
+                job.spec, job.request = newer, '{"from_the_future": true}'
+        service.plan()  # says of each that it cannot be read
+        counts.append(statements_of_a_round())
+
+    assert counts[0] == counts[1]
 
 
 def test_a_request_that_can_be_read_beside_a_spec_that_cannot_holds_others_up_for_one_round(service: Service) -> None:
