@@ -85,7 +85,8 @@ class JobSpec(_Frozen):
     name: Text | None = None
     """A name for people; need not be unique. Without one, the name of the model, or of the script's file or module."""
     priority: int = Field(default=50, ge=0, le=100)
-    """Higher starts first; equal ones in order of submission."""
+    """Higher starts first. A job that waits longer, or whose user had less of late, may come before one of higher
+    priority: docs/planning.md says by how much."""
     labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=MOST_LABELS)
     """Free text by key, to find jobs by."""
     user: Text | None = None

@@ -87,7 +87,7 @@ class Job(Base):
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     queued_at: Mapped[datetime]
-    """When it last became queued: its place in the line among equals is by `id`, not by this."""
+    """When it last became queued; its place in the line goes by `waits_from`."""
     started_at: Mapped[datetime | None]
     """When its first attempt began to train."""
     finished_at: Mapped[datetime | None]

@@ -37,9 +37,9 @@ class Shipped:
 
 
 def start(session: Session, decision: Start) -> list[Placement]:
-    """Open the next attempt of a queued job with its placements and leases.
+    """Open the next attempt of a queued job with its placements and leases, and return the placements by node rank.
 
-    None where the job moved on meanwhile, or node 0's host has no port left at which the hosts could meet.
+    There are none where the job moved on meanwhile, or node 0's host has no port left at which the hosts could meet.
     """
     at = now(session)
     # With its row held, a cancel that came between reading the queue and now has either happened or waits its turn.

@@ -8,8 +8,9 @@ from sqlalchemy.orm import Session
 from jobs.database import lock_planning, now
 from jobs.errors import NotFoundError
 from jobs.states import StopOrder
-from jobs.store.transitions import changed, record
-from jobs.tables import Attempt, DeviceRow, Host, Job, Placement
+from jobs.store import attempts
+from jobs.store.transitions import changed
+from jobs.tables import DeviceRow, Host, Placement
 
 
 def drain(session: Session, name: str, *, note: str | None = None, evict: bool = False) -> None:
@@ -62,10 +63,4 @@ def _evict(session: Session, name: str, *, note: str | None) -> None:
     message = f"host {name} is drained" + (f": {note}" if note else "")
     there = select(Placement.job_id, Placement.attempt).where(Placement.host_name == name, Placement.ended_at.is_(None))
     for job_id, attempt in session.execute(there.distinct().order_by(Placement.job_id)).all():
-        live = (Attempt.job_id == job_id, Attempt.number == attempt, Attempt.ended_at.is_(None))
-        order = update(Attempt).where(*live, Attempt.stop_order.is_(None))
-        if changed(session, order.values(stop_order=StopOrder.DRAINED, stop_message=message)):
-            # The attempt's row first, then the job's, as everywhere: events of a job become visible in order.
-            session.execute(select(Job.id).where(Job.id == job_id).with_for_update())
-            detail = {"level": "info", "message": message}
-            record(session, job_id, "log", attempt=attempt, at=now(session), detail=detail)
+        attempts.order_stop(session, StopOrder.DRAINED, message, job_id=job_id, attempt=attempt)
