@@ -1,9 +1,10 @@
 """The commands about the fleet: hosts and their devices, quotas."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
 
 import typer
+from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -13,6 +14,7 @@ from rankzero.cli.output import print_json
 from rankzero.client import Client
 from rankzero.fleet import Host, HostDevice, Quotas
 
+Found = TypeVar("Found", bound=BaseModel | Sequence[BaseModel])
 HostName = Annotated[str, typer.Argument(metavar="HOST", help="Name of the host.")]
 Kind = Annotated[str, typer.Argument(metavar="user|label", help="Whose quota it is.")]
 Subject = Annotated[
@@ -35,14 +37,8 @@ def add_fleet_commands(app: typer.Typer) -> None:
 @hosts.callback(invoke_without_command=True)
 def list_hosts(context: typer.Context, *, as_json: Json = False, url: Url = None) -> None:
     """Show hosts and their devices, or with a command act on one."""
-    if context.invoked_subcommand is not None:
-        return
-    with Client(url) as client:
-        found = client.hosts()
-    if as_json:
-        print_json(found)
-    else:
-        _print_hosts(Console(), found)
+    if context.invoked_subcommand is None:
+        _list(Client.hosts, _print_hosts, as_json=as_json, url=url)
 
 
 @hosts.command()
@@ -84,14 +80,8 @@ def release(
 @quotas.callback(invoke_without_command=True)
 def list_quotas(context: typer.Context, *, as_json: Json = False, url: Url = None) -> None:
     """Show quotas and what is used, or with a command change one."""
-    if context.invoked_subcommand is not None:
-        return
-    with Client(url) as client:
-        found = client.quotas()
-    if as_json:
-        print_json(found)
-    else:
-        _print_quotas(Console(), found)
+    if context.invoked_subcommand is None:
+        _list(Client.quotas, _print_quotas, as_json=as_json, url=url)
 
 
 @quotas.command("set")
@@ -121,6 +111,17 @@ def delete_quota(kind: Kind, subject: Subject, *, url: Url = None) -> None:
     with Client(url) as client:
         client.delete_quota(kind, subject)
     print(f"{kind} {subject} has no quota")
+
+
+def _list(
+    read: Callable[[Client], Found], show: Callable[[Console, Found], None], *, as_json: bool, url: str | None
+) -> None:
+    with Client(url) as client:
+        found = read(client)
+    if as_json:
+        print_json(found)
+    else:
+        show(Console(), found)
 
 
 def _print_hosts(console: Console, found: Sequence[Host]) -> None:

@@ -12,6 +12,12 @@ Url = Annotated[str | None, typer.Option("--url", help="The service; else RANKZE
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 JobId = Annotated[int, typer.Argument(help="Id of the job.")]
 Detach = Annotated[bool, typer.Option("--detach", "-d", help="Do not follow the job.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="FIELD=VALUE", help="Any field of `train`, or of its `options` as options.NAME; repeat it."
+    ),
+]
 StartFrom = Annotated[
     str | None,
     typer.Option(

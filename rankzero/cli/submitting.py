@@ -12,6 +12,7 @@ from rankzero.cli.options import (
     Detach,
     JobId,
     Json,
+    Settings,
     StartFrom,
     StartMode,
     Url,
@@ -45,12 +46,7 @@ def submit(  # noqa: PLR0917  # Typer passes by name; each is an option of the c
     batch: Annotated[int | None, typer.Option(help="Global batch in samples.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate at the start.")] = None,
     recipe: Annotated[str | None, typer.Option(help="How to build model, data, loss and metrics.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Any field of `train`, or of its `options` as options.NAME; repeat it."
-        ),
-    ] = None,
+    settings: Settings = None,
     name: Annotated[str | None, typer.Option(help="A name for people.")] = None,
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="A label; repeat it.")] = None,
     user: Annotated[str | None, typer.Option(help="Whom it is for; else who is logged in.")] = None,
@@ -107,12 +103,7 @@ def clone(  # noqa: PLR0917  # as for submit
         Path | None, typer.Argument(help="Changes as YAML or JSON, like a spec with only what differs; `-` reads them.")
     ] = None,
     device: Annotated[str | None, typer.Option(help="Other devices.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Another value of a field of `train`; null is its default. Repeat it."
-        ),
-    ] = None,
+    settings: Settings = None,
     name: Annotated[str | None, typer.Option(help="Another name.")] = None,
     priority: Annotated[int | None, typer.Option(help="Another priority.")] = None,
     start_from: StartFrom = None,
@@ -124,7 +115,7 @@ def clone(  # noqa: PLR0917  # as for submit
 ) -> None:
     """Submit a job like another one, with changes, and follow it as `submit` does.
 
-    With --start-mode alone it starts from a checkpoint of that job.
+    A field that is set to null has its default again. With --start-mode alone it starts from a checkpoint of that job.
     """
     changes = merged(
         read_spec(file),
