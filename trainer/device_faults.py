@@ -8,11 +8,12 @@ import re
 from trainer.errors import Cause
 
 _OF_THE_PROGRAM = re.compile(
-    r"device-side assert|illegal memory access|misaligned address|illegal instruction|invalid program counter"
+    r"device-side assert triggered|illegal memory access|misaligned address|illegal instruction|invalid program counter"
     r"|operation not supported on global/shared address space",
     re.IGNORECASE,
 )
-"""Kernels fail so by what they are given, on any GPU alike, such as a label that is no class."""
+"""Kernels fail so by what they are given, on any GPU alike, such as a label that is no class. The whole of an assert's
+text: torch's advice on any error of CUDA's ends in "to enable device-side assertions"."""
 _OF_THE_DEVICE = re.compile(
     r"uncorrectable (ECC|NVLink) error|unspecified launch failure|hardware stack error|nvlink or a hardware error"
     r"|devices? (is|are) busy or unavailable|no CUDA-capable device is detected|launch timed out and was terminated"
@@ -21,12 +22,17 @@ _OF_THE_DEVICE = re.compile(
 )
 """An unspecified launch failure may be a kernel's fault, too; those of torch's own do not fail so on a sound GPU."""
 _OF_COLLECTIVES = re.compile(r"ProcessGroupNCCL|DistBackendError|NCCL error|\bgloo::")
-_ASSERT = re.compile(r"device-side assert", re.IGNORECASE)
+_ASSERT = re.compile(r"device-side assert triggered", re.IGNORECASE)
+_INITIALIZATION = re.compile(r"CUDA( driver)? error: initialization error", re.IGNORECASE)
 
 
-def cuda_cause(text: str) -> Cause | None:
-    """Return the cause that an error's text stands for, or None where it is no such error of CUDA's."""
-    if _OF_THE_PROGRAM.search(text):
+def cuda_cause(text: str, *, in_loader: bool = False) -> Cause | None:
+    """Return the cause that an error's text stands for, or None where it is no such error of CUDA's.
+
+    `in_loader`: it was raised in a loader process. That is a fork of its rank, and on any GPU CUDA does not initialize
+    in a fork of a process that uses it.
+    """
+    if _OF_THE_PROGRAM.search(text) or (in_loader and _INITIALIZATION.search(text)):
         return Cause.EXCEPTION
     return Cause.DEVICE if _OF_THE_DEVICE.search(text) else None
 
@@ -39,8 +45,10 @@ def abort_cause(log: str) -> Cause | None:
     return cuda_cause(log) or (Cause.COMMUNICATION if _OF_COLLECTIVES.search(log) else None)
 
 
-def advice(text: str) -> str | None:
-    """Return where to look further, for an error of which the text alone says little."""
+def advice(text: str, *, in_loader: bool = False) -> str | None:
+    """Return where to look further, for an error of which the text alone says little; `in_loader` as above."""
+    if in_loader and _INITIALIZATION.search(text):
+        return "loader processes are forks, in which CUDA does not work: use the GPU in the model, not in the dataset"
     if _ASSERT.search(text):
         return "a label or an index out of range, most often: on the CPU the same step says which"
     if cuda_cause(text) is Cause.DEVICE:

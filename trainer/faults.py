@@ -28,6 +28,7 @@ _ALLOCATOR = re.compile(r" Of the allocated memory .* is allocated by PyTorch.*"
 """What torch's allocator says after which process holds how much of the device: its own accounts, advice and a link."""
 _SHARED_MEMORY = re.compile(r"insufficient shared memory|out of shared memory", re.IGNORECASE)
 _LOADER = re.compile(r"Caught \w+ in (DataLoader|pin memory)")
+_TRACEBACK = "Traceback (most recent call last):"
 _OUR_ERROR = re.compile(r"^trainer\.errors\.\w+: ")
 
 _LOADER_FILE = "torch/utils/data/dataloader.py"
@@ -58,11 +59,10 @@ def report_of(error: BaseException, *, rank: int, loader_check: SignalHandler = 
             "torch.compile or what it made of the model raised this: leave compile out, and the model computes itself"
         )
         report = report.model_copy(update={"message": f"{report.message.rstrip('.')}; {whose}"})
-    if (where := advice(report.message)) is not None:
+    if in_loader := bool(_LOADER.match(text := safe_text(error))):
+        report = report.model_copy(update={"message": _OUR_ERROR.sub("", _said_in_loader(text))})
+    if (where := advice(report.message, in_loader=in_loader)) is not None:
         report = report.model_copy(update={"message": f"{report.message.rstrip('.')}; {where}"})
-    if _LOADER.match(text := safe_text(error)):
-        # A loader process's exception arrives with its traceback for a message; what it said itself is the last line.
-        report = report.model_copy(update={"message": _OUR_ERROR.sub("", text.strip().splitlines()[-1])})
     return report
 
 
@@ -70,6 +70,16 @@ def cause_of(error: BaseException) -> Cause:
     """Return the cause that an exception, or one that it was raised from, stands for."""
     causes = [_own_cause(link) for link in _chain(error)]
     return next((cause for cause in causes if cause is not Cause.EXCEPTION), Cause.EXCEPTION)
+
+
+def _said_in_loader(text: str) -> str:
+    """Return the first line of what a loader process's exception said: it arrives with its traceback for a message.
+
+    That is the first line behind the last traceback's frames, which are indented; what follows it may be anything.
+    """
+    lines = text.strip().splitlines()
+    begin = max((number for number, line in enumerate(lines) if line.endswith(_TRACEBACK)), default=len(lines))
+    return next((line for line in lines[begin + 1 :] if not line.startswith(" ")), lines[-1])
 
 
 def _loader_death(error: BaseException, loader_check: SignalHandler) -> BaseException | None:
@@ -106,12 +116,11 @@ def _own_cause(error: BaseException) -> Cause:
         return os_error_cause(error)
     if isinstance(error, ValueError) and TOO_FEW_FOR_BATCHNORM.search(safe_text(error)):
         return Cause.CONFIG
-    if isinstance(error, RuntimeError) and (cause := cuda_cause(safe_text(error))) is not None:
-        return cause  # of the device whose collectives fail, too
-    if isinstance(error, dist.DistError):
-        return Cause.COMMUNICATION
     if isinstance(error, RuntimeError):
-        return _runtime_cause(safe_text(error))
+        text = safe_text(error)
+        if (cause := cuda_cause(text, in_loader=bool(_LOADER.match(text)))) is not None:
+            return cause  # of the device whose collectives fail, too
+        return Cause.COMMUNICATION if isinstance(error, dist.DistError) else _runtime_cause(text)
     return Cause.EXCEPTION
 
 

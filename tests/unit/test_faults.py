@@ -10,6 +10,12 @@ import torch
 from trainer.errors import Cause, CheckpointError, ConfigError, DataError, NonFiniteLossError, with_cause
 from trainer.faults import cause_of, report_of
 
+OF_TORCH = """CUDA kernel errors might be asynchronously reported at some other API call.
+For debugging consider passing CUDA_LAUNCH_BLOCKING=1
+Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.
+"""
+"""What torch says behind any error of CUDA's."""
+
 
 @pytest.mark.parametrize(
     ("error", "cause"),
@@ -32,6 +38,8 @@ from trainer.faults import cause_of, report_of
         (RuntimeError("CUDA error: an illegal memory access was encountered"), Cause.EXCEPTION),
         (RuntimeError("CUDA error: uncorrectable ECC error encountered"), Cause.DEVICE),
         (RuntimeError("CUDA error: unspecified launch failure"), Cause.DEVICE),
+        (RuntimeError(f"CUDA error: unknown error\n{OF_TORCH}"), Cause.DEVICE),
+        (RuntimeError(f"CUDA error: initialization error\n{OF_TORCH}"), Cause.DEVICE),
         (RuntimeError("CUDA error: out of memory"), Cause.OUT_OF_MEMORY),
         (
             RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
@@ -115,6 +123,24 @@ def test_an_error_of_our_own_in_a_loader_process_is_told_without_the_name_of_its
     with pytest.raises(DataError) as raised:
         next(iter(torch.utils.data.DataLoader(_Unreadable(), num_workers=1)))
     assert report_of(raised.value, rank=0).message == "0.jpg: not a readable image"
+
+
+class _OnTheGpu(torch.utils.data.Dataset[Any]):
+    """Uses the GPU, as a dataset's author may have it: in a loader process CUDA fails so."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, index: int) -> NoReturn:
+        raise RuntimeError(f"CUDA error: initialization error\n{OF_TORCH}")
+
+
+def test_cuda_in_a_loader_process_is_the_program_s_fault_and_not_the_gpu_s() -> None:
+    with pytest.raises(RuntimeError) as raised:
+        next(iter(torch.utils.data.DataLoader(_OnTheGpu(), num_workers=1)))
+    report = report_of(raised.value, rank=0)
+    assert report.cause is Cause.EXCEPTION
+    assert report.message.startswith("RuntimeError: CUDA error: initialization error; loader processes are forks")
 
 
 class _BrokenReads(torch.utils.data.Dataset[int]):
