@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from trainer.config import SCRIPT
-from trainer.run_dir import LONG_PHASES, LONGER, Progress, RunConfig, RunDir
+from trainer.run_dir import Progress, RunConfig, RunDir, quiet_limit_s
 
 _BY_ITSELF = ("evaluating", "saving")
 """What a rank does with no word from the others: how far those are is no excuse."""
@@ -97,7 +97,7 @@ class HangWatch:
             phase=phase,
             step=rank.reached.step if rank.reached is not None else 0,
             seconds=self._now - rank.since,
-            limit_s=self._limit_s * (LONGER if phase in LONG_PHASES else 1),
+            limit_s=quiet_limit_s(rank.reached, self._limit_s),
         )
 
     def _waits(self, rank: Standstill, there: Collection[Standstill]) -> bool:

@@ -132,16 +132,12 @@ def report(
 
 
 def _train(run_dir: "RunDir", environment: "RankEnvironment") -> None:
-    from trainer.reporting import ProgressFile
-
-    progress = ProgressFile(run_dir, local_rank=environment.local_rank)
-    progress.write("starting", 0)
     from trainer.process_group import connect  # torch, from here on
-
-    progress.alive()  # on a busy host each of the two imports takes long by itself
+    from trainer.reporting import ProgressFile
     from trainer.training import run
 
-    progress.alive()
+    progress = ProgressFile(run_dir, local_rank=environment.local_rank)
+    progress.write("starting", 0)  # not before the imports: how long they take is the host's matter (quiet_limit_s)
     config = run_dir.read_config()
     store = connect(
         environment,

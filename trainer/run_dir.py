@@ -31,9 +31,11 @@ GRACE_VARIABLE = "RANKZERO_TRAINER_GRACE_S"
 """Environment variable of the launcher: seconds that the ranks get to stop at a common step and save."""
 RESUME_VARIABLE = "RANKZERO_RESUME_FROM"
 """Environment variable of a script: the checkpoint that its earlier attempt reached; empty where there is none."""
-LONG_PHASES = ("starting", "compiling", "waiting")
-"""Phases in which a rank may be without progress for `LONGER` times as long as for a batch."""
-LONGER = 10
+_LONG_PHASES = ("starting", "compiling", "waiting")
+"""Phases in which a rank may be without progress for `_LONGER` times as long as for a batch."""
+_LONGER = 10
+_FIRST_WORD_S = 600.0
+"""What a rank has at least until it says anything: to load torch takes a busy host minutes, whatever a batch takes."""
 EXIT_FAILED = 1
 """Exit status of a run that failed; error.json says why."""
 EXIT_USAGE = 2
@@ -75,8 +77,8 @@ class RunConfig(_Frozen):
     max_steps: int | None = Field(default=None, ge=1)
     """End after this many optimizer steps, though the schedule has more: for trials of a configuration."""
     hang_limit_s: float | None = Field(default=None, gt=0)
-    """Seconds that a rank may be without progress, ten times as many while it starts, compiles or waits for the others;
-    None watches none."""
+    """Seconds that a rank may be without progress, ten times as many while it starts, compiles or waits for the others,
+    and 600 at least until it has loaded torch; None watches none."""
     micro_batches: int = Field(default=1, ge=1)
     """Parts that each global batch is computed in, one after the other: more than one where the whole did not fit into
     a device's memory. It divides the batch of a rank."""
@@ -108,6 +110,13 @@ class Progress(_Frozen):
     time: AwareDatetime
     present: int | None = None
     """Ranks that have come to the roll call so far, which rank 0 counts while it waits for the others."""
+
+
+def quiet_limit_s(reached: Progress | None, hang_limit_s: float) -> float:
+    """Return for how long a rank may be without progress where it is, or that has not said anything yet."""
+    if reached is None:
+        return max(_LONGER * hang_limit_s, _FIRST_WORD_S)
+    return hang_limit_s * (_LONGER if reached.phase in _LONG_PHASES else 1)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,8 @@ class TrainFile:
     hang_limit_s: float | None = None
     """Seconds that a rank may be without progress, which a batch is, in training and in evaluation; for a program of
     its own (recipe `script`), a report. Then the run is ended, with the rank that hangs named and the stacks of all in
-    their logs. To start and to compile it has ten times as long. Left out, nobody watches."""
+    their logs. To start and to compile it has ten times as long, and ten minutes at least to load torch. Left out,
+    nobody watches."""
 
     @classmethod
     def read(cls, path: Path, **overrides: Any) -> "TrainFile":

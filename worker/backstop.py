@@ -1,6 +1,6 @@
 """The backstop: ends a run whose launcher, which is there to end ranks that hang, hangs itself or was stopped."""
 
-from trainer.run_dir import LONG_PHASES, LONGER, RunDir
+from trainer.run_dir import RunDir, quiet_limit_s
 from worker.clock import clock
 
 SPARE_S = 60
@@ -32,17 +32,14 @@ class Backstop:
         seen = [self._stamp(local_rank) for local_rank in range(self._local_world_size)]
         if seen != self._seen:
             self._seen, self._quiet_s = seen, 0.0
-        if self._quiet_s <= self._patience_s(1) or self._quiet_s <= self._patience_s(LONGER if self._is_slow() else 1):
+        if self._quiet_s <= 2 * self._limit_s + SPARE_S or self._quiet_s <= 2 * self._longest_limit_s() + SPARE_S:
             return None
         return self._quiet_s
 
-    def _patience_s(self, factor: float) -> float:
-        return 2 * factor * self._limit_s + SPARE_S
-
-    def _is_slow(self) -> bool:
-        """Whether some rank is in a phase that may be long, or has not said anything yet."""
+    def _longest_limit_s(self) -> float:
+        """What the launcher lets the rank of its ranks be quiet that may be so for longest."""
         each = [self._run_dir.read_progress(local_rank) for local_rank in range(self._local_world_size)]
-        return any(reached is None or reached.phase in LONG_PHASES for reached in each)
+        return max(quiet_limit_s(reached, self._limit_s) for reached in each)
 
     def _stamp(self, local_rank: int) -> tuple[int, int] | None:
         try:

@@ -36,7 +36,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 @pytest.fixture
 def watch(run: Run) -> Callable[[float], float | None]:
     """Let so many seconds pass, looking again and again; return what the last look said."""
-    guard = Backstop(run.run_dir, local_world_size=2, limit_s=LIMIT_S)
+    return watch_with(run, LIMIT_S)
+
+
+def watch_with(run: Run, limit_s: float) -> Callable[[float], float | None]:
+    guard = Backstop(run.run_dir, local_world_size=2, limit_s=limit_s)
 
     def pass_s(seconds: float) -> float | None:
         until, said = run.now + seconds, None
@@ -82,4 +86,10 @@ def test_ranks_that_have_not_said_anything_yet_get_as_long_as_one_that_starts(
     watch: Callable[[float], float | None],
 ) -> None:
     assert watch(20 * LIMIT_S) is None
+    assert watch(SPARE_S + 2 * LOOK_S) is not None
+
+
+def test_however_small_the_limit_ranks_that_have_not_said_anything_are_left_to_the_launcher(run: Run) -> None:
+    watch = watch_with(run, 1.0)
+    assert watch(2 * 600.0) is None
     assert watch(SPARE_S + 2 * LOOK_S) is not None

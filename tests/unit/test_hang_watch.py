@@ -66,9 +66,20 @@ def test_a_start_a_compilation_and_a_wait_for_the_others_may_take_ten_times_as_l
     assert ranks(watched.after(2)) == [0, 1]
 
 
-def test_a_rank_that_has_never_said_a_word_is_one_that_starts(watched: Watched) -> None:
-    assert watched.after(10 * LIMIT_S) == []
+@pytest.mark.parametrize(("limit_s", "first_word_s"), [(1.0, 600), (120.0, 1200)])
+def test_a_rank_that_has_never_said_a_word_is_one_that_starts_and_has_ten_minutes_at_least(
+    limit_s: float, first_word_s: float, tmp_path: Path
+) -> None:
+    watched = Watched(tmp_path, hang_limit_s=limit_s)
+    assert watched.after(first_word_s) == []
     assert watched.after(2)[0].phase == "starting"
+
+
+def test_a_rank_that_has_said_that_it_starts_has_ten_times_a_small_limit(tmp_path: Path) -> None:
+    watched = Watched(tmp_path, hang_limit_s=1.0)
+    watched.write("starting", "starting", step=0)
+    assert watched.after(10) == []
+    assert ranks(watched.after(2)) == [0, 1]
 
 
 def test_slow_progress_is_progress(watched: Watched) -> None:
