@@ -141,7 +141,8 @@ def _slots_of(host: Host, number: int) -> list[Slot]:
 
 
 def _expected_end(job: RunningJob, now: float) -> float:
-    """When its devices come free, as far as that is known; one that should have ended already says nothing."""
+    """When its devices come free, as far as that is known: one that stops, at any moment, whatever it was to train
+    yet; one that should have ended already says nothing."""
     if job.is_stopping:
         return now
     if job.predicted_end is None or job.predicted_end <= now:

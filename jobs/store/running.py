@@ -10,7 +10,6 @@ from jobs import pace
 from jobs.pace import Try
 from jobs.planner.request import Request, parse_request
 from jobs.planner.view import RunningJob
-from jobs.settings import get_settings
 from jobs.spec import stored_request
 from jobs.states import Intent
 from jobs.tables import Attempt, Checkpoint, Job, Lease
@@ -29,8 +28,7 @@ def read(session: Session, at: datetime) -> Iterator[RunningJob]:
             continue  # it began between the two queries, which is possible where no planner's lock is held
         request = _request(session, row)
         current = Try(row.created_at, row.started_at, None, row.resumed_step)
-        is_stopping = row.stop_order is not None or row.intent != Intent.RUN
-        left_s = _left_s(row, request, [*earlier.get(row.id, ()), current], at, is_stopping=is_stopping)
+        left_s = _left_s(row, request, [*earlier.get(row.id, ()), current], at)
         yield RunningJob(
             id=row.id,
             attempt=row.number,
@@ -41,7 +39,7 @@ def read(session: Session, at: datetime) -> Iterator[RunningJob]:
             preemptible=request is not None and request.preemptible,
             saved_at=saved.get((row.id, row.number), row.created_at).timestamp(),
             predicted_end=None if left_s is None else at.timestamp() + left_s,
-            is_stopping=is_stopping,
+            is_stopping=row.stop_order is not None or row.intent != Intent.RUN,
         )
 
 
@@ -67,12 +65,8 @@ _ROWS = (
 )
 
 
-def _left_s(
-    row: Row[*tuple[object, ...]], request: Request | None, tries: list[Try], at: datetime, *, is_stopping: bool
-) -> float | None:
-    """In how many seconds it will have ended, as far as can be foretold."""
-    if is_stopping:
-        return get_settings().checkpoint_grace_s
+def _left_s(row: Row[*tuple[object, ...]], request: Request | None, tries: list[Try], at: datetime) -> float | None:
+    """In how many seconds it will have ended by itself, as far as can be foretold."""
     limit_s = None if request is None else request.time_limit_s
     if limit_s is not None:
         limit_s = max(limit_s - pace.trained_s(tries, at), 0.0)
