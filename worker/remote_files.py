@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from trainer.durable_files import fsync_path
 
@@ -68,7 +68,7 @@ def read_blocks(place: str) -> Iterator[bytes]:
     """Yield the content of a file, a block at a time. Raises OSError."""
     if not is_url(place):
         with local(place).open("rb") as file:
-            while block := file.read(BLOCK_BYTES):
+            while block := _read_block(file, place):
                 yield block
         return
     with _as_os_error(place):
@@ -77,6 +77,14 @@ def read_blocks(place: str) -> Iterator[bytes]:
         with system.open(path, "rb", block_size=BLOCK_BYTES, cache_type="readahead") as file:
             while block := file.read(BLOCK_BYTES):
                 yield block
+
+
+def _read_block(file: BinaryIO, place: str) -> bytes:
+    try:
+        return file.read(BLOCK_BYTES)
+    except OSError as error:  # such as that of a network file system, which does not say of which file
+        error.filename = place
+        raise
 
 
 def exists(place: str) -> bool:

@@ -8,7 +8,7 @@ import errno
 import hashlib
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,17 +19,19 @@ from sqlalchemy.orm import Session
 
 from jobs.database import Database
 from jobs.spec import StartFrom
-from jobs.store import attempts, continuing, nodes, reports
+from jobs.store import attempts, continuing, copies, nodes, reports
+from jobs.store.nodes import OutOfReach
 from jobs.tables import Checkpoint, Job, Placement
 from trainer.errors import CheckpointError
 from worker import peers, remote_files
 from worker.clock import clock
 from worker.link import patiently
+from worker.storage import is_seen
 
 FOLDER = "resume"
 """Folder of the run directory for what was brought from an object store; it goes when the run has ended."""
 TRIES = 4
-"""How often a file is asked for, where the store does not answer or breaks off."""
+"""How often a file is read, where its folder or store does not answer or breaks off."""
 WAIT_S = 2
 """Seconds before the second try, twice as many before each further one."""
 TELL_S = 10
@@ -52,6 +54,14 @@ class Beginning:
 
 class _UnusableError(Exception):
     """A checkpoint is not there, or damaged: no further try would bring it."""
+
+
+class _GoneError(_UnusableError):
+    """The storage that a checkpoint lay in is here, and the file is not."""
+
+
+_NOT_HERE = (FileNotFoundError, NotADirectoryError, PermissionError)
+"""What comes of the path of a file that only other hosts have."""
 
 
 class Resumption:
@@ -104,6 +114,7 @@ class Resumption:
                 ) from error
         if self._is_stopped():
             return None, None
+        self._warn_of_loss(candidates.out_of_reach, found[0] if found else None)
         if found is None and candidates.own:
             self._warn("none of its checkpoints can be had: it begins anew")
         chosen = found[0].id if found else None
@@ -122,34 +133,96 @@ class Resumption:
             message = f"node 0 continues from it, and host {self._placement.host_name} cannot: {error}"
             raise OSError(errno.EIO, message, checkpoint.path) from error
 
+    def _warn_of_loss(self, out_of_reach: Sequence[OutOfReach], chosen: Checkpoint | None) -> None:
+        """Say that work is done again which a host of the run cannot read."""
+        if not out_of_reach:
+            return
+        lost, cannot = out_of_reach[0].checkpoint, out_of_reach[0].cannot
+        if chosen is None:
+            begins = "it begins anew"
+        elif chosen.job_id != lost.job_id:
+            begins = f"it begins again with checkpoint {chosen.id} of job {chosen.job_id}"
+        elif chosen.step < lost.step:
+            begins = f"it continues from step {chosen.step}"
+        else:
+            return
+        self._warn(
+            f"the checkpoint of step {lost.step} is on host {lost.host_name}, and cannot be read on "
+            f"{' and '.join(cannot)}, so {begins}; give the job a checkpoint_root that all of its hosts reach"
+        )
+
     def _bring(self, checkpoint: Checkpoint) -> Path:
         """Return where a checkpoint lies for this host's ranks, whole by its hash.
 
-        Raises _UnusableError where there is no whole one in reach, OSError where a store does not give its copy.
+        Raises _UnusableError where there is no whole one in reach, OSError where what should have it does not give it.
         """
-        path = Path(checkpoint.path)
+        is_own = checkpoint.host_name == self._placement.host_name
         try:
-            if self._digest(checkpoint.path) == checkpoint.sha256 or self._is_stopped():
-                return path
-            problem = "its content does not match its hash"
-        except FileNotFoundError:
-            problem = "there is no such file here"
-        except OSError as error:
-            problem = f"it cannot be read here: {error.strerror}"
-        if checkpoint.copy_url is not None:
-            return self._bring_copy(checkpoint, checkpoint.copy_url, problem)
-        if problem == "there is no such file here" and checkpoint.host_name == self._placement.host_name:
-            self._ask(partial(reports.set_removed, placement=self._placement, path=checkpoint.path))
-        raise _UnusableError(problem)
+            self._read_whole(checkpoint.path, checkpoint, checkpoint.storage, is_own=is_own)
+            return Path(checkpoint.path)
+        except (_UnusableError, OSError) as error:
+            if checkpoint.copy_url is None:
+                if isinstance(error, _GoneError) and is_own:
+                    self._ask(partial(reports.set_removed, placement=self._placement, path=checkpoint.path))
+                raise
+            problem = error
+        try:
+            return self._bring_copy(checkpoint, checkpoint.copy_url, str(problem))
+        except _UnusableError:
+            if isinstance(problem, OSError):
+                raise problem from None  # the file itself may be had later
+            raise
+
+    def _read_whole(self, place: str, checkpoint: Checkpoint, storage: str | None, *, is_own: bool = False) -> None:
+        """Read a file of a folder, and compare its hash. `is_own` says that this host itself has saved it.
+
+        Raises _UnusableError, or OSError where this host should have the file and does not get it now.
+        """
+        in_reach = self._ask(partial(copies.in_reach, host_name=self._placement.host_name))
+        should_have_it = storage is not None and (is_own or storage in in_reach)
+        try:
+            digest = self._try_again(
+                partial(self._digest, place), place, final=FileNotFoundError if should_have_it else _NOT_HERE
+            )
+        except FileNotFoundError as error:
+            if storage is None or not should_have_it:
+                raise _UnusableError("there is no such file here") from error
+            if not is_seen(storage, place):
+                message = (
+                    "the folder that it was saved to is not there; mount it, or submit the job again to begin anew"
+                )
+                raise OSError(errno.ESTALE, message, place) from error
+            raise _GoneError("there is no such file here") from error
+        except _NOT_HERE as error:
+            if should_have_it:
+                raise
+            raise _UnusableError(f"it cannot be read here: {error.strerror}") from error
+        if digest != checkpoint.sha256 and not self._is_stopped():
+            raise _UnusableError("its content does not match its hash")
+
+    def _try_again(
+        self, read: Callable[[], str], place: str, *, final: type[OSError] | tuple[type[OSError], ...]
+    ) -> str:
+        """Return what a file reads as. Errors that are not `final` may go by: these have several tries."""
+        for number in range(TRIES):
+            try:
+                return read()
+            except final:
+                raise
+            except OSError as error:
+                # Another file's is that of a full disk of ours.
+                if error.filename != place or number == TRIES - 1 or self._is_stopped():
+                    raise
+                log.warning("read_failed", place=place, error=str(error))
+                time.sleep(WAIT_S * 2**number)
+        raise AssertionError("the last try returns or raises")
 
     def _bring_copy(self, checkpoint: Checkpoint, url: str, problem: str) -> Path:
         if not remote_files.is_url(url):
             try:
-                digest = self._digest(url)
-            except OSError as error:
-                raise _UnusableError(f"{problem}, and its copy {url} cannot be read: {error.strerror}") from error
-            if digest != checkpoint.sha256 and not self._is_stopped():
-                raise _UnusableError(f"{problem}, and its copy {url} does not match its hash")
+                self._read_whole(url, checkpoint, checkpoint.copy_storage)
+            except _UnusableError as error:
+                raise _UnusableError(f"{problem}, and its copy {url}: {error}") from error
             return remote_files.local(url)
         path = self._download(checkpoint, url, problem)
         best = self._ask(partial(continuing.best_beside, checkpoint=checkpoint))
@@ -165,17 +238,11 @@ class Resumption:
         """Bring a file of an object store into the run directory."""
         target = self._folder / Path(checkpoint.path).name
         target.parent.mkdir(parents=True, exist_ok=True)
-        for number in range(TRIES):
-            try:
-                digest = self._fetch(url, target, size_bytes=checkpoint.size_bytes)
-                break
-            except FileNotFoundError as error:
-                raise _UnusableError(f"{problem}, and there is no copy {url}") from error
-            except OSError as error:
-                if error.filename != url or number == TRIES - 1 or self._is_stopped():
-                    raise  # a full disk of ours, or a store that has had its chances
-                log.warning("download_failed", url=url, error=str(error))
-                time.sleep(WAIT_S * 2**number)
+        fetch = partial(self._fetch, url, target, size_bytes=checkpoint.size_bytes)
+        try:
+            digest = self._try_again(fetch, url, final=FileNotFoundError)
+        except FileNotFoundError as error:
+            raise _UnusableError(f"{problem}, and there is no copy {url}") from error
         if digest != checkpoint.sha256 and not self._is_stopped():
             target.unlink()
             raise _UnusableError(f"{problem}, and its copy {url} does not match its hash")

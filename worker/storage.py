@@ -77,6 +77,14 @@ def storage_of_run(run_dir: Path) -> str | None:
     return read_mark(run_dir.parent.parent)
 
 
+def is_seen(storage: str, file: str) -> bool:
+    """Whether this host sees, now, the storage of a file: a folder, which may be mounted, though the file has gone; of
+    an object store the file itself."""
+    if remote_files.is_url(file):
+        return remote_files.exists(file)
+    return any(read_mark(folder) == storage for folder in remote_files.local(file).parents)
+
+
 def free_bytes(folder: Path) -> int:
     """Return the space that is left where a folder lies; 0 where it is out of reach, since nothing can be written."""
     try:
@@ -123,7 +131,7 @@ class Storages:
         with self._database.session_scope(read_only=True) as session:
             places = copies.storages_in_use(session, known=self._known)
         for place in places:
-            if _is_in_reach(place):
+            if is_seen(place.storage, place.file):
                 self._add(place.storage)
 
     def _reach_root(self, root: str) -> None:
@@ -153,11 +161,3 @@ class Storages:
                 log.exception("look_failed")
             self._has_looked.set()
             time.sleep(LOOK_S)
-
-
-def _is_in_reach(place: copies.Place) -> bool:
-    """Whether this host sees the storage that a file of which lies at a place."""
-    if remote_files.is_url(place.file):
-        return remote_files.exists(place.file)
-    # Above a checkpoint are job, attempt, and in a run root `checkpoints` or what its program calls its own.
-    return any(read_mark(folder) == place.storage for folder in list(Path(place.file).parents)[2:6])

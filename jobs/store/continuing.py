@@ -7,6 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from jobs.store import nodes
+from jobs.store.nodes import OutOfReach
 from jobs.store.reports import resumable
 from jobs.tables import Checkpoint, Job, Placement
 
@@ -17,6 +18,8 @@ class Candidates:
 
     own: Sequence[Checkpoint]
     """Those that the job itself has saved, the furthest first; of a run on several hosts, those that all can read."""
+    out_of_reach: Sequence[OutOfReach]
+    """Those that it has saved too, and that some host of a run on several cannot read, the furthest first."""
     started_from: Checkpoint | None
     """That of another job, which it starts from while it has none of its own; also one whose file was removed."""
 
@@ -24,7 +27,8 @@ class Candidates:
 def candidates(session: Session, placement: Placement, job: Job) -> Candidates:
     """Return what the attempt of a placement may begin with."""
     origin = None if job.parent_checkpoint_id is None else session.get(Checkpoint, job.parent_checkpoint_id)
-    return Candidates(nodes.readable_by_all(session, placement, resumable(session, job.id)), origin)
+    own, out_of_reach = nodes.by_reach(session, placement, resumable(session, job.id))
+    return Candidates(own, out_of_reach, origin)
 
 
 def best_beside(session: Session, checkpoint: Checkpoint) -> Checkpoint | None:

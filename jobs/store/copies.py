@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from jobs.states import State
 from jobs.store.attempts import fence
 from jobs.store.transitions import changed
-from jobs.tables import Checkpoint, Job, Placement
+from jobs.tables import Checkpoint, Host, Job, Placement
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ def storages_in_use(session: Session, *, known: Sequence[str]) -> list[Place]:
         )
         found |= {each: example for each, example in session.execute(query.group_by(storage)) if each and example}
     return [Place(storage, file) for storage, file in found.items()]
+
+
+def in_reach(session: Session, host_name: str) -> frozenset[str]:
+    """Return the storages that a host says it can read."""
+    return frozenset(session.scalars(select(Host.storages).where(Host.name == host_name)).one())
 
 
 def missing(session: Session, job_id: int, *, storage: str | None) -> Sequence[Checkpoint]:

@@ -44,17 +44,34 @@ def meeting_point(session: Session, placement: Placement) -> MeetingPoint:
     return MeetingPoint(nnodes, address or name, port)
 
 
-def readable_by_all(session: Session, placement: Placement, checkpoints: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
-    """Return those of `checkpoints` that the host of each node can read, from where they are or from their copy.
+@dataclass(frozen=True)
+class OutOfReach:
+    """A checkpoint that not every node of a run can read."""
 
-    All of them where there is one node: it sees for itself.
+    checkpoint: Checkpoint
+    cannot: Sequence[str]
+    """The hosts of the run that cannot, by name."""
+
+
+def by_reach(
+    session: Session, placement: Placement, checkpoints: Sequence[Checkpoint]
+) -> tuple[Sequence[Checkpoint], Sequence[OutOfReach]]:
+    """Return those of `checkpoints` that the host of each node can read, from where they are or from their copy, and
+    the others.
+
+    All of them are of the first where there is one node: it sees for itself.
     """
     mine = (Placement.job_id == placement.job_id, Placement.attempt == placement.attempt)
-    query = select(Host.storages).join(Placement, Placement.host_name == Host.name).where(*mine)
-    in_reach = [set(storages) for storages in session.scalars(query)]
+    query = select(Host.name, Host.storages).join(Placement, Placement.host_name == Host.name).where(*mine)
+    in_reach = {name: set(storages) for name, storages in session.execute(query.order_by(Host.name))}
     if len(in_reach) == 1:
-        return checkpoints
-    return [each for each in checkpoints if all({each.storage, each.copy_storage} & known for known in in_reach)]
+        return checkpoints, ()
+    cannot = [
+        [name for name, known in in_reach.items() if not {each.storage, each.copy_storage} & known]
+        for each in checkpoints
+    ]
+    both = list(zip(checkpoints, cannot, strict=True))
+    return [each for each, names in both if not names], [OutOfReach(each, names) for each, names in both if names]
 
 
 def decide_resume(session: Session, placement: Placement, checkpoint_id: int | None) -> None:

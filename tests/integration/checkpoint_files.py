@@ -71,8 +71,12 @@ class SavingRun:
 
 def start_run(service: Service, run_root: Path, *, device: str = "0") -> SavingRun:
     """Bring a new job to where it saves its first checkpoint."""
+    return saving(service, service.run(device), run_root)
+
+
+def saving(service: Service, placement: Placement, run_root: Path) -> SavingRun:
+    """Give a running placement, that of node 0, a run directory under `run_root`."""
     storage.mark(run_root)
-    placement = service.run(device)
     run_dir = RunDir(run_root / f"job-{placement.job_id}" / f"attempt-{placement.attempt}-token")
     run_dir.checkpoints.mkdir(parents=True)
     with service.database.session_scope() as session:

@@ -1,5 +1,6 @@
 """What a run begins with: the furthest checkpoint that can be had, from where it lies or from its copy, whole."""
 
+import errno
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +10,12 @@ import pytest
 from jobs.database import Database
 from jobs.spec import StartFrom
 from jobs.store import nodes
-from jobs.tables import Job
-from tests.integration.checkpoint_files import SavingRun, name, start_run
+from jobs.tables import Host, Job
+from tests.integration.checkpoint_files import SavingRun, name, saving, start_run
 from tests.integration.store.conftest import Service
 from tests.object_store import ROOT, ObjectStore
 from trainer.errors import CheckpointError
-from worker import resumption
+from worker import remote_files, resumption, storage
 from worker.clock import clock
 from worker.copies import Copies
 from worker.resumption import Beginning, Resumption
@@ -72,6 +73,20 @@ def decided(run: SavingRun) -> int | None:
     return None if decision.checkpoint is None else decision.checkpoint.step
 
 
+def fail_reads(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Let a network file system fail that often."""
+    left = iter(range(times))
+    read_blocks = remote_files.read_blocks
+
+    def read(place: str) -> Iterator[bytes]:
+        if next(left, None) is not None:
+            raise OSError(errno.ESTALE, "Stale file handle", place)
+        return read_blocks(place)
+
+    monkeypatch.setattr(remote_files, "read_blocks", read)
+    monkeypatch.setattr(resumption, "WAIT_S", 0)
+
+
 def start_from(run: SavingRun, origin: SavingRun, step: int, **fields: object) -> StartFrom:
     """Make the run's job one that starts from a checkpoint of another."""
     checkpoint = origin.checkpoints(with_removed=True)[step]
@@ -117,6 +132,86 @@ def test_a_file_that_is_gone_from_its_own_host_is_told_to_be_removed_unless_it_h
     path.unlink()
     assert begin(run).resume == tmp_path / "shared" / "job-1" / "attempt-1-token" / name(20)
     assert set(run.checkpoints()) == {20}
+
+
+def test_a_file_error_that_goes_by_costs_no_checkpoint(run: SavingRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = run.save(10)
+    fail_reads(monkeypatch, 3)
+
+    assert begin(run) == Beginning(resume=path)
+    assert run.warnings() == []
+
+
+def test_a_file_error_that_stays_ends_the_attempt_rather_than_that_hours_are_trained_anew(
+    run: SavingRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.save(10)
+    fail_reads(monkeypatch, resumption.TRIES)
+    with pytest.raises(OSError, match="Stale file handle"):
+        begin(run)
+
+    copy_all(run, str(tmp_path / "shared"))
+    fail_reads(monkeypatch, resumption.TRIES)
+    path = begin(run).resume
+
+    assert path is not None
+    assert path.is_relative_to(tmp_path / "shared"), "its copy is as good"
+
+
+def test_a_read_that_breaks_off_names_its_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="Is a directory") as error:
+        next(remote_files.read_blocks(str(tmp_path)))
+    assert error.value.filename == str(tmp_path)
+
+    memory = Path("/proc/self/mem")  # nothing is at its beginning: it opens, and cannot be read
+    if memory.exists():
+        with pytest.raises(OSError, match="Input/output error") as error:
+            next(remote_files.read_blocks(str(memory)))
+        assert error.value.filename == str(memory)
+
+
+def test_while_the_run_root_is_not_mounted_no_checkpoint_of_it_is_given_up(run: SavingRun, tmp_path: Path) -> None:
+    path = run.save(10)
+    (tmp_path / "runs").rename(tmp_path / "unmounted")
+
+    with pytest.raises(OSError, match="mount it") as error:
+        begin(run)
+    assert error.value.filename == str(path)
+
+    (tmp_path / "unmounted").rename(tmp_path / "runs")
+    assert begin(run) == Beginning(resume=path)
+
+
+def test_while_the_shared_folder_is_not_mounted_no_copy_in_it_is_given_up(run: SavingRun, tmp_path: Path) -> None:
+    run.save(10)
+    copy_all(run, str(tmp_path / "shared"))
+    leave_its_host(run)
+    with run.database.session_scope() as session:
+        session.get_one(Host, "alpha").storages = [storage.mark(tmp_path / "shared")]
+    (tmp_path / "shared").rename(tmp_path / "unmounted")
+
+    with pytest.raises(OSError, match="mount it"):
+        begin(run)
+
+
+def test_a_run_on_several_hosts_that_cannot_all_read_its_checkpoint_says_where_it_begins_instead(
+    service: Service, tmp_path: Path
+) -> None:
+    service.register("beta")
+    first, _second = service.run_on("alpha", "beta")
+    run = saving(service, first, tmp_path / "runs")
+    with run.database.session_scope() as session:
+        session.get_one(Host, "alpha").storages = [storage.mark(tmp_path / "runs")]
+    run.save(1000)
+
+    assert begin(run) == Beginning()
+    (warning,) = run.warnings()
+    assert "the checkpoint of step 1000 is on host alpha, and cannot be read on beta, so it begins anew" in warning
+
+    with run.database.session_scope() as session:
+        session.get_one(Host, "beta").storages = [storage.mark(tmp_path / "runs")]
+    assert begin(run).resume is not None
+    assert run.warnings() == [warning]
 
 
 def test_on_another_host_a_copy_in_a_shared_folder_is_used_where_it_lies(run: SavingRun, tmp_path: Path) -> None:

@@ -127,12 +127,20 @@ def test_a_host_finds_by_itself_the_storages_of_checkpoints_that_it_can_read(
     database: Database, tmp_path: Path
 ) -> None:
     own_root, runs, copies, gone = (tmp_path / name for name in ("own", "runs", "copies", "gone"))
+    by_url = tmp_path / "by-url"
     save_checkpoint(
         database,
         path=str(runs / "job-1" / "attempt-1-a" / "checkpoints" / "step-1.pt"),
         storage=storage.mark(runs),
         copy_url=str(copies / "job-1" / "attempt-1-a" / "step-1.pt"),
         copy_storage=storage.mark(copies),
+    )
+    save_checkpoint(
+        database,
+        path=str(gone / "job-3" / "attempt-1-a" / "checkpoints" / "step-1.pt"),
+        storage="of another host that shares nothing",
+        copy_url=f"file://{by_url}/job-3/attempt-1-a/step-1.pt",
+        copy_storage=storage.mark(by_url),
     )
     save_checkpoint(
         database,
@@ -143,4 +151,4 @@ def test_a_host_finds_by_itself_the_storages_of_checkpoints_that_it_can_read(
     host = storages(database, own_root)
     host.look()
 
-    assert set(host.ids) == {storage.mark(own_root), storage.mark(runs), storage.mark(copies)}
+    assert set(host.ids) == {storage.mark(folder) for folder in (own_root, runs, copies, by_url)}

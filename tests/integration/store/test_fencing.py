@@ -70,7 +70,7 @@ def test_every_function_that_writes_for_a_placement_is_tried_above() -> None:
     }
 
     reading = {"read_orders", "have_run_out", "device_rows", "shipped_of", "meeting_point", "resume_decision"}
-    reading |= {"readable_by_all", "fence", "ended_error"}
+    reading |= {"by_reach", "fence", "ended_error"}
     assert writers - WRITES.keys() == reading | {"expire"}, "these only read; the last looks for itself"
 
 

@@ -106,9 +106,10 @@ def test_only_checkpoints_that_every_node_can_read_are_continued_from(service: S
         session.get_one(Checkpoint, copied.id).copy_storage = "shared"
 
     with service.database.session_scope(read_only=True) as session:
-        found = nodes.readable_by_all(session, run[1], reports.resumable(session, run[1].job_id))
+        found, others = nodes.by_reach(session, run[1], reports.resumable(session, run[1].job_id))
 
     assert [checkpoint.step for checkpoint in found] == [2, 1]
+    assert [(each.checkpoint.step, each.cannot) for each in others] == [(4, ["alpha", "beta"]), (3, ["beta"])]
 
 
 def test_a_run_on_one_host_sees_for_itself_what_it_can_read(service: Service) -> None:
@@ -116,9 +117,10 @@ def test_a_run_on_one_host_sees_for_itself_what_it_can_read(service: Service) ->
     save(service, placement, step=4, storage=None)
 
     with service.database.session_scope(read_only=True) as session:
-        found = nodes.readable_by_all(session, placement, reports.resumable(session, placement.job_id))
+        found, others = nodes.by_reach(session, placement, reports.resumable(session, placement.job_id))
 
     assert [checkpoint.step for checkpoint in found] == [4]
+    assert not others
 
 
 def test_the_output_of_the_second_hosts_ranks_is_told_under_their_global_numbers(
