@@ -16,7 +16,7 @@ from torch import nn
 
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
 from trainer.errors import DeviceError, MissingDeviceError
-from trainer.roll_call import PeersMissingError, awaited, call_roll, patience_s
+from trainer.roll_call import Deadline, PeersMissingError, awaited, call_roll, patience_s
 from trainer.run_dir import RunConfig
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _ENDED = "rank_0/ended"
 """Set once rank 0 has ended by an error."""
-_POLL_S = 0.02
 _PART = 2**20
 """Characters, of four bytes at most, that are put into the store at once: torch's takes no value above 8 MiB."""
 _ALIVE_EVERY_S = 0.5
@@ -195,7 +194,7 @@ class ProcessGroup:
         local_rank = self.environment.local_rank
         if local_rank == 0:
             self.store.set(key, value)
-        return _awaited(self.store, key, rank=self.rank - local_rank, alive=self.alive)
+        return _awaited(self.store, key, deadline=_deadline(self.store), rank=self.rank - local_rank, alive=self.alive)
 
     def exchange(self, name: str, value: str) -> list[str]:
         """Return the `value` of every rank, in the order of the ranks, on each of them."""
@@ -205,11 +204,12 @@ class ProcessGroup:
         for number, part in enumerate(parts):
             self.store.set(f"{name}/rank/{self.rank}/{number}", part)
         self.store.set(f"{name}/rank/{self.rank}", str(len(parts)))  # last: whoever sees it finds all of them
-        return [self._exchanged(f"{name}/rank/{rank}", rank=rank) for rank in range(self.world_size)]
+        deadline = _deadline(self.store)  # for all of them, as a collective has
+        return [self._exchanged(f"{name}/rank/{rank}", deadline, rank=rank) for rank in range(self.world_size)]
 
-    def _exchanged(self, key: str, *, rank: int) -> str:
+    def _exchanged(self, key: str, deadline: Deadline, *, rank: int) -> str:
         assert self.store is not None
-        parts = int(_awaited(self.store, key, rank=rank, alive=self.alive))
+        parts = int(_awaited(self.store, key, deadline=deadline, rank=rank, alive=self.alive))
         return "".join(self.store.get(f"{key}/{number}").decode() for number in range(parts))
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
@@ -245,18 +245,25 @@ def shared(store: "Store | None", name: str, value: str, *, rank: int, alive: Ca
     if rank == 0:
         store.set(name, value)
         return value
-    return _awaited(store, name, alive=alive)
+    return _awaited(store, name, deadline=_deadline(store), alive=alive)
 
 
-def _awaited(store: "Store", key: str, *, rank: int = 0, alive: Callable[[], None] = lambda: None) -> str:
+def _awaited(
+    store: "Store", key: str, *, deadline: Deadline, rank: int = 0, alive: Callable[[], None] = lambda: None
+) -> str:
     """Return what `rank` writes; it may be long at work on it, and this one is alive meanwhile."""
-    deadline = time.monotonic() + patience_s(store)
-    while not store.check([key]) and time.monotonic() < deadline:  # then `awaited` says what is missing
+
+    def look() -> None:
         if store.check([_ENDED]):
             raise PeersMissingError("rank 0 has ended by an error, and says itself by which")
         alive()
-        time.sleep(_POLL_S)
-    return awaited(store, key, rank=rank)
+
+    return awaited(store, key, deadline=deadline, rank=rank, alive=look)
+
+
+def _deadline(store: "Store") -> Deadline:
+    """Return the end of a wait that begins now and may last as long as the store's own."""
+    return Deadline(patience_s(store))
 
 
 def tell_end(store: "Store | None", *, rank: int) -> None:

@@ -28,6 +28,18 @@ class PeersMissingError(TrainingError):
     cause = Cause.COMMUNICATION
 
 
+class Deadline:
+    """The end of a wait, handed down to each of its parts: several that count for themselves add up."""
+
+    def __init__(self, within_s: float) -> None:
+        self.within_s = within_s
+        self._at = time.monotonic() + within_s
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() > self._at
+
+
 def call_roll(
     store: "Store",
     environment: RankEnvironment,
@@ -48,14 +60,15 @@ def call_roll(
     Raises, on every rank, what is wrong: the objection, or ConfigError that names the field, and PeersMissingError
     after `timeout_s`.
     """
+    deadline = Deadline(timeout_s)
     ours = _card(config) if config is not None else None
     if environment.rank == 0:
         store.set(_RUN, json.dumps(ours))
     if ours is not None and objection is None:
-        theirs = ours if environment.rank == 0 else json.loads(awaited(store, _RUN, alive=alive))
+        theirs = ours if environment.rank == 0 else json.loads(awaited(store, _RUN, deadline=deadline, alive=alive))
         refusal = _difference(ours, theirs or ours) or _double(store, environment)
         objection = ConfigError(refusal) if refusal else None
-    agree(store, environment, "roll_call", objection=objection, timeout_s=timeout_s, tell=tell, alive=alive)
+    agree(store, environment, "roll_call", objection=objection, deadline=deadline, tell=tell, alive=alive)
 
 
 def agree(
@@ -64,7 +77,7 @@ def agree(
     matter: str,
     *,
     objection: Exception | None,
-    timeout_s: float,
+    deadline: Deadline,
     tell: Callable[[int], None] = lambda _present: None,
     alive: Callable[[], None] = lambda: None,
 ) -> None:
@@ -73,7 +86,7 @@ def agree(
     `tell` is called on rank 0 while it waits, with the number of ranks that have come, and `alive` on any other.
 
     Raises the objection on the rank that has it, and ConfigError that says it on the others; PeersMissingError where
-    not all have come within `timeout_s`.
+    not all have come by the deadline.
     """
     if store is None:
         if objection is not None:
@@ -86,29 +99,31 @@ def agree(
             raise objection
     store.add(keys.present, 1)
     if environment.rank == 0:
-        verdict = _decide(store, environment, keys, timeout_s, tell)
+        verdict = _decide(store, environment, keys, deadline, tell)
     else:
-        verdict = awaited(store, keys.verdict, alive=alive)
+        verdict = awaited(store, keys.verdict, deadline=deadline, alive=alive)
     if verdict:
         _let_it_be_read(store, environment, keys)
         raise objection or ConfigError(verdict)
 
 
-def awaited(store: "Store", key: str, *, rank: int = 0, alive: Callable[[], None] = lambda: None) -> str:
-    """Return what a rank has written, or will. Raises PeersMissingError where it does not in the store's time.
+def awaited(
+    store: "Store", key: str, *, deadline: Deadline, rank: int = 0, alive: Callable[[], None] = lambda: None
+) -> str:
+    """Return what a rank has written, or will. Raises PeersMissingError where it does not by the deadline.
 
     `alive` is called again and again meanwhile.
     """
-    deadline = time.monotonic() + patience_s(store)
     try:
-        while not store.check([key]) and time.monotonic() < deadline:
+        while not store.check([key]):  # `get` would wait by itself, for all of the store's own timeout
+            if deadline.is_over:
+                raise PeersMissingError(f"no word of rank {rank} within {deadline.within_s:g} s (timeout_s)")
             alive()
             time.sleep(_POLL_S)
         value: bytes = store.get(key)
     except dist.DistError as error:
-        within = f"within {patience_s(store):g} s (timeout_s)"
         raise PeersMissingError(
-            f"no word of rank {rank} {within}, or rank 0 is gone, and the store with it: {error}"
+            f"no word of rank {rank}: rank 0 is gone, and the store of all ranks with it ({error})"
         ) from error
     return value.decode()
 
@@ -167,17 +182,16 @@ def _double(store: "Store", environment: RankEnvironment) -> str:
 
 
 def _decide(
-    store: "Store", environment: RankEnvironment, keys: _Keys, timeout_s: float, tell: Callable[[int], None]
+    store: "Store", environment: RankEnvironment, keys: _Keys, deadline: Deadline, tell: Callable[[int], None]
 ) -> str:
     """Wait for all, and tell all whether the run goes on: as rank 0."""
-    deadline = time.monotonic() + timeout_s
     while not store.check([keys.refusal]):
         if (present := store.add(keys.present, 0)) >= environment.world_size:
             store.set(keys.verdict, "")
             return ""
-        if time.monotonic() > deadline:
+        if deadline.is_over:
             raise PeersMissingError(
-                f"only {present} of {environment.world_size} ranks have come within {timeout_s:g} s "
+                f"only {present} of {environment.world_size} ranks have come within {deadline.within_s:g} s "
                 f"(timeout_s): are all {environment.world_size // environment.local_world_size} nodes started, and "
                 f"does each reach port {environment.master_port} of node 0?"
             )
@@ -194,6 +208,6 @@ def _let_it_be_read(store: "Store", environment: RankEnvironment, keys: _Keys) -
         store.add(keys.read, 1)
         return
     others = store.add(keys.present, 0) - 1
-    deadline = time.monotonic() + _READ_WITHIN_S
-    while store.add(keys.read, 0) < others and time.monotonic() < deadline:
+    deadline = Deadline(_READ_WITHIN_S)
+    while store.add(keys.read, 0) < others and not deadline.is_over:
         time.sleep(_POLL_S)

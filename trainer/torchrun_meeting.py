@@ -15,7 +15,7 @@ from trainer.error_report import ErrorReport
 from trainer.errors import ConfigError, TrainingError
 from trainer.local_run import new_run_dir
 from trainer.process_group import answered, missing_device, shared
-from trainer.roll_call import PeersMissingError, agree, call_roll
+from trainer.roll_call import Deadline, PeersMissingError, agree, call_roll
 from trainer.run_dir import RunConfig, RunDir
 from trainer.terminal import say
 from trainer.train_file import TrainFile
@@ -140,7 +140,7 @@ def _gather(
         objection = _find(run_dir, environment, on_shared_folder=on_shared_folder)
     is_complete = shared(store, "is_complete", str(made is not None and made.is_complete), rank=environment.rank)
     try:
-        agree(store, environment, "run_dir", objection=objection, timeout_s=config.train.timeout_s)
+        agree(store, environment, "run_dir", objection=objection, deadline=Deadline(config.train.timeout_s))
     except Exception as error:
         if made is not None:
             made.give_up(error)

@@ -1,6 +1,7 @@
 """The roll call: ranks that do not run the same are told, all of them, before they join."""
 
 import errno
+import math
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +11,15 @@ from threading import Thread
 from typing import Any, TypeVar
 
 import pytest
+import torch
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]  # exported where torch has distributed
 
+from trainer import roll_call
 from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
 from trainer.errors import ConfigError
-from trainer.process_group import meet, shared, tell_end
-from trainer.roll_call import PeersMissingError, agree, awaited, call_roll
+from trainer.process_group import ProcessGroup, meet, shared, tell_end
+from trainer.roll_call import Deadline, PeersMissingError, agree, awaited, call_roll
 from trainer.run_dir import RunConfig
 
 Rank = tuple[RankEnvironment, RunConfig]
@@ -135,7 +138,7 @@ def test_what_keeps_one_rank_from_a_matter_is_raised_there_and_told_to_the_other
                 environment,
                 "run_dir",
                 objection=full if environment.rank == number else None,
-                timeout_s=20,
+                deadline=Deadline(20),
             )
         except (OSError, ConfigError) as error:
             return error
@@ -174,7 +177,55 @@ def test_nobody_waits_for_word_of_a_rank_0_that_has_ended_or_is_gone() -> None:
 
     silent = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=1))
     with pytest.raises(PeersMissingError, match="no word of rank 0 within 1 s"):
-        awaited(silent, "verdict")
+        awaited(silent, "verdict", deadline=Deadline(1))
+
+
+class SlowStore:
+    """A store, and the clock of those who wait at it: some keys are written at a known second, all others never."""
+
+    timeout = timedelta(seconds=20)
+
+    def __init__(self, **written_at_s: float) -> None:
+        self.now_s = 0.0
+        self._written_at_s = {key.replace("__", "/"): second for key, second in written_at_s.items()}
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+
+    def check(self, keys: list[str]) -> bool:
+        return all(self._written_at_s.get(key, math.inf) <= self.now_s for key in keys)
+
+    def get(self, key: str) -> bytes:
+        assert self.check([key]), "a real store would wait for it, for all of its own timeout"
+        return b"0"  # no parts of a value, and nothing that a rank 0 runs
+
+    def set(self, _key: str, _value: str) -> None:
+        pass
+
+    def add(self, _key: str, number: int) -> int:
+        return number
+
+
+def test_a_wait_of_several_parts_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gives_up_at(store: SlowStore, wait: Callable[[Any], object]) -> float:
+        monkeypatch.setattr(roll_call, "time", store)
+        with pytest.raises(PeersMissingError, match=r"within 20 s \(timeout_s\)"):
+            wait(store)
+        return store.now_s
+
+    def calls_roll(store: Any) -> None:
+        call_roll(store, *rank(1), timeout_s=20)
+
+    def exchanges(store: Any) -> None:
+        ProcessGroup(rank(2)[0], torch.device("cpu"), store).exchange("found", "")
+
+    about_20 = pytest.approx(20, abs=0.1)
+    assert gives_up_at(SlowStore(), lambda store: shared(store, "batch", "", rank=1)) == about_20
+    assert gives_up_at(SlowStore(roll_call__run=15), calls_roll) == about_20
+    assert gives_up_at(SlowStore(found__rank__0=15), exchanges) == about_20
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["that is silent", "that talks"])
