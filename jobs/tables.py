@@ -158,6 +158,10 @@ class Host(Base):
     """Ids of the storages whose files its runs can read (`worker.storage`): that of its run root first."""
     free_bytes: Mapped[int | None] = mapped_column(BigInteger)
     """Space left on its run root at its last heartbeat."""
+    min_free_bytes: Mapped[int | None] = mapped_column(BigInteger)
+    """Below which space it gets no new jobs, by its own settings."""
+    rendezvous_ports: Mapped[str | None] = mapped_column(String(11))
+    """`lowest-highest` of its ports at which the ranks of jobs on several hosts may meet."""
     drained_at: Mapped[datetime | None]
     """Since when it gets no new jobs, until it is taken back."""
     drain_note: Mapped[str | None] = mapped_column(Text)

@@ -84,6 +84,8 @@ class Registration:
             address=self._address,
             storages=self._storages.ids,
             free_bytes=storage.free_bytes(self._settings.run_root),
+            min_free_bytes=self._settings.min_free_bytes,
+            rendezvous_ports=self._settings.rendezvous_ports,
         )
 
     def _publish(self) -> None:

@@ -100,7 +100,8 @@ def _free_port(session: Session, host_name: str, *, first: int) -> int | None:
 
     The search begins elsewhere for each attempt (`first`): one that another program has taken is not tried again.
     """
-    lowest, highest = map(int, get_settings().rendezvous_ports.split("-"))
+    told = session.scalars(select(Host.rendezvous_ports).where(Host.name == host_name)).one()
+    lowest, highest = map(int, (told or get_settings().rendezvous_ports).split("-"))
     live = (Placement.host_name == host_name, Placement.ended_at.is_(None), Placement.master_port.is_not(None))
     taken = set(session.scalars(select(Placement.master_port).where(*live)))
     count = highest - lowest + 1

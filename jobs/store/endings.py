@@ -123,7 +123,7 @@ def _conclude(session: Session, placements: Sequence[Placement], *, at: datetime
         quarantine.forget_losses(session, placements)
     elif outcome is Outcome.LOST and first is not None and first.cause in OF_A_DEVICE:
         _blame(session, placements, attempt, first, at=at)
-    to, columns = _next_state(job, outcome, spends_retry=first is None or first.spends_retry, at=at)
+    to, columns = _next_state(job, outcome, first, at=at)
     columns["failure"] = report if outcome in (Outcome.FAILED, Outcome.LOST) else None
     detail: dict[str, Any] = {"outcome": outcome}
     if report is not None:
@@ -155,7 +155,7 @@ def _blame(
     quarantine.count_loss(session, placement, local_rank=local_rank, why=str(first.report.get("message")), at=at)
 
 
-def _next_state(job: Job, outcome: Outcome, *, spends_retry: bool, at: datetime) -> tuple[State, dict[str, Any]]:
+def _next_state(job: Job, outcome: Outcome, first: Failure | None, *, at: datetime) -> tuple[State, dict[str, Any]]:
     """Where a job goes when its attempt ends, and the columns that change with it."""
     if outcome is Outcome.PREEMPTED:
         return State.QUEUED, {}
@@ -165,10 +165,12 @@ def _next_state(job: Job, outcome: Outcome, *, spends_retry: bool, at: datetime)
         return State.CANCELLED, {}
     if job.intent == Intent.PAUSE:
         return State.PAUSED, {}
-    if not spends_retry:
+    spends_retry = first is None or first.spends_retry
+    if first is not None and not spends_retry and first.cause is not Cause.DISK_FULL:
         return State.QUEUED, {}
-    if job.retries >= job.max_retries:
+    if spends_retry and job.retries >= job.max_retries:
         return State.FAILED, {}
-    retries, settings = job.retries + 1, get_settings()
-    rest_s = backoff_s(retries, first_s=settings.retry_backoff_s, longest_s=settings.retry_backoff_max_s)
+    # A host that refuses for want of space what was planned on it would else get it again with the next plan.
+    retries, settings = job.retries + spends_retry, get_settings()
+    rest_s = backoff_s(max(retries, 1), first_s=settings.retry_backoff_s, longest_s=settings.retry_backoff_max_s)
     return State.QUEUED, {"retries": retries, "not_before": at + timedelta(seconds=rest_s) if rest_s else None}

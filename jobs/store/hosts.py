@@ -44,6 +44,10 @@ class HostStatus:
     """Ids of the storages in its reach, that of its run root first."""
     free_bytes: int
     """Space left on its run root."""
+    min_free_bytes: int
+    """Below which space its own supervisors refuse to begin a run: planned by any other limit, runs would come back."""
+    rendezvous_ports: str
+    """`lowest-highest` of its ports at which the ranks of jobs on several hosts may meet."""
 
 
 def register(
@@ -114,7 +118,7 @@ def beat(session: Session, name: str, *, worker: str) -> None:
 
 def set_status(session: Session, name: str, status: HostStatus) -> None:
     """Publish what a host says of itself."""
-    values = {"address": status.address, "storages": list(status.storages), "free_bytes": status.free_bytes}
+    values = vars(status) | {"storages": list(status.storages)}
     changed(session, update(Host).where(Host.name == name).values(**values))
 
 

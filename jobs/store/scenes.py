@@ -73,13 +73,12 @@ def view_hosts(session: Session, at: datetime) -> list[Host]:
 
 def why_closed(host: HostRow, at: datetime) -> str | None:
     """Return why a host gets no new jobs at the database's time `at`, in words that follow "it is"; else None."""
-    settings = get_settings()
     if not hosts.is_alive(host, at):
         return "out of contact"
     if host.drained_at is not None:
         return f"drained: {host.drain_note}" if host.drain_note else "drained"
-    if host.free_bytes is not None and host.free_bytes < settings.min_free_bytes:
-        left, least = host.free_bytes / 1e9, settings.min_free_bytes / 1e9
+    if host.free_bytes is not None and host.min_free_bytes is not None and host.free_bytes < host.min_free_bytes:
+        left, least = host.free_bytes / 1e9, host.min_free_bytes / 1e9
         return f"short of disk space: {left:.1f} GB left on its run root, below {least:.1f} GB"
     return None
 

@@ -57,6 +57,8 @@ def _hosts_and_devices() -> None:
         table.add_column(sa.Column("address", sa.String(length=255), nullable=True))
         table.add_column(sa.Column("storages", sa.JSON(), nullable=False, server_default="[]"))
         table.add_column(sa.Column("free_bytes", sa.BigInteger(), nullable=True))
+        table.add_column(sa.Column("min_free_bytes", sa.BigInteger(), nullable=True))
+        table.add_column(sa.Column("rendezvous_ports", sa.String(length=11), nullable=True))
         table.add_column(sa.Column("drained_at", UtcDateTime(), nullable=True))
         table.add_column(sa.Column("drain_note", sa.Text(), nullable=True))
     with op.batch_alter_table("hosts") as table:

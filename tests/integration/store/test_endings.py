@@ -15,7 +15,7 @@ from jobs.states import Intent, Outcome, StopOrder
 from jobs.store import attempts, endings, jobs, leases
 from jobs.store.endings import Conclusion
 from jobs.store.leases import Orders
-from jobs.tables import DeviceRow, Placement, Usage
+from jobs.tables import DeviceRow, Host, Placement, Usage
 from tests.integration.endings import end_as
 from tests.integration.store.conftest import Service
 from tests.integration.store.turns import in_threads
@@ -304,6 +304,22 @@ def test_an_attempt_that_was_stopped_in_order_costs_its_job_no_rest(
     assert (job.state, job.retries, job.not_before) == ("queued", 0, None)
 
 
+def test_a_run_that_its_host_gave_back_for_want_of_space_rests_though_it_spends_no_retry(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a host whose space is told otherwise than it finds it could be given the same job without end."""
+    set_limits(monkeypatch, retry_backoff_s=10)
+    (placement,) = service.run_on("alpha", max_retries=0)
+
+    end(service, placement, failure={"cause": "disk_full", "message": "0.1 GB left"}, spends_retry=False)
+
+    job, (attempt,) = service.job(placement.job_id), service.attempts(placement.job_id)
+    assert (job.state, job.retries) == ("queued", 0)
+    assert attempt.ended_at is not None
+    assert job.not_before == attempt.ended_at + timedelta(seconds=10)
+    assert service.plan() == []
+
+
 def test_a_host_that_goes_down_in_order_costs_a_job_on_two_hosts_no_retry(service: Service) -> None:
     first, second = service.run_on("alpha", "beta")
     going_down = {"cause": "interrupted", "message": "its host is going down"}
@@ -430,7 +446,9 @@ def test_what_a_placement_held_is_added_to_its_users_use_as_it_ends(service: Ser
 def test_node_0_of_each_attempt_on_several_hosts_has_a_port_of_its_host_to_itself(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_limits(monkeypatch, rendezvous_ports="29400-29401")
+    set_limits(monkeypatch, rendezvous_ports="29300-29300")  # those of the host of whoever plans
+    with service.database.session_scope() as session:
+        session.get_one(Host, "alpha").rendezvous_ports = "29400-29401"
     first, second = (service.run_on("alpha", "beta", device=device) for device in ("0", "1"))
     ports = [placement.master_port for placement in (*first, *second)]
     assert sorted(port for port in ports if port is not None) == [29400, 29401]

@@ -166,7 +166,11 @@ def test_hosts_say_why_they_are_closed(service: Service) -> None:
     service.fall_silent("beta")
     with service.database.session_scope() as session:
         maintenance.drain(session, "gamma", note="new fan")
-        session.execute(update(Host).where(Host.name == "delta").values(free_bytes=400_000_000))
+        # By its own limit, whatever that of the worker that plans.
+        short = {"free_bytes": 4_000_000_000, "min_free_bytes": 5_000_000_000}
+        session.execute(update(Host).where(Host.name == "delta").values(**short))
+        ample = {"free_bytes": 500_000_000, "min_free_bytes": 400_000_000}
+        session.execute(update(Host).where(Host.name == "alpha").values(**ample))
         session.execute(update(DeviceRow).where(DeviceRow.name == "cuda:1").values(quarantined_at=now(session)))
 
     view = {host.name: host for host in scene(service).hosts}
@@ -174,5 +178,5 @@ def test_hosts_say_why_they_are_closed(service: Service) -> None:
     assert view["alpha"].closed is None
     assert view["beta"].closed == "out of contact"
     assert view["gamma"].closed == "drained: new fan"
-    assert view["delta"].closed == "short of disk space: 0.4 GB left on its run root, below 1.1 GB"
+    assert view["delta"].closed == "short of disk space: 4.0 GB left on its run root, below 5.0 GB"
     assert {device.name for device in view["alpha"].devices if device.quarantined} == {"cuda:1"}
