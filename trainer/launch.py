@@ -219,7 +219,7 @@ class _Launch:
                 self.ended[rank] = RankEnd(
                     status,
                     seen=datetime.now(UTC),
-                    after_oom_kill=status != 0 and self.oom_kills.has_just_killed(),
+                    oom_kill=self.oom_kills.just_now() if status != 0 else None,
                     phase=reached.phase if reached else None,
                 )
 

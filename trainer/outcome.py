@@ -12,13 +12,18 @@ from trainer.error_report import ErrorReport, signal_name
 from trainer.errors import Cause, os_error_cause
 from trainer.journal import Completed
 from trainer.log_tail import log_tail
+from trainer.oom_kills import OomKill
 from trainer.run_dir import EXIT_DISK_FULL, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, RunConfig, RunDir
 
 _MISSING_DEVICE = "trainer.errors.MissingDeviceError"
-_NO_MEMORY = (
-    "the kernel ended a process at that moment because the host, or the part of it that this run may have, was out of "
-    "memory; take fewer num_workers or a smaller batch"
-)
+_NO_MEMORY = {
+    OomKill.OWN: "the run was out of the memory that it may have; take fewer num_workers or a smaller batch",
+    OomKill.ANYBODY: (
+        "the kernel's OOM killer was at work at that moment: the host, or the part of it that this run shares, was out "
+        "of memory, by this run or by a neighbour; if it goes on, take fewer num_workers or a smaller batch"
+    ),
+}
+"""What a rank's end by SIGKILL, or a loader process's, means."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class RankEnd:
     status: int
     """Exit status, or the negative number of the signal that ended it."""
     seen: datetime
-    after_oom_kill: bool = False
+    oom_kill: OomKill | None = None
     """The kernel had just ended some process for want of memory."""
     phase: str | None = None
     """Of its last Progress: its own word for what the exit status says. Any code may call os._exit()."""
@@ -179,18 +184,23 @@ def _as_known_here(report: ErrorReport, config: RunConfig, end: RankEnd | None) 
     if report.exception == _MISSING_DEVICE and config.job_id is not None:
         # The service has seen the device when it handed it out: it is not the job that names one that never was.
         return report.model_copy(update={"cause": Cause.DEVICE})
-    if report.cause is Cause.KILLED_BY_SIGNAL and end is not None and end.after_oom_kill:  # a loader process
-        message = f"{report.message}; {_NO_MEMORY}"
-        return report.model_copy(update={"cause": Cause.OUT_OF_MEMORY, "message": message})
+    if report.cause is Cause.KILLED_BY_SIGNAL and end is not None and end.oom_kill is not None:  # a loader process
+        message = f"{report.message.rstrip('. ')}; {_NO_MEMORY[end.oom_kill]}"
+        return report.model_copy(update={"cause": _oom_cause(end.oom_kill), "message": message})
     return report
+
+
+def _oom_cause(kill: OomKill) -> Cause:
+    """Return a cause that is final only where it is certain to come again: a neighbour's run may be gone by then."""
+    return Cause.OUT_OF_MEMORY if kill is OomKill.OWN else Cause.KILLED_BY_SIGNAL
 
 
 def _killed(log: Path, rank: int, end: RankEnd) -> ErrorReport:
     """Describe the end of a rank by a signal, which the rank itself had no time to."""
     name = signal_name(-end.status)
     cause, why = Cause.KILLED_BY_SIGNAL, ""
-    if name == "SIGKILL" and end.after_oom_kill:
-        cause, why = Cause.OUT_OF_MEMORY, f": {_NO_MEMORY}"
+    if name == "SIGKILL" and end.oom_kill is not None:
+        cause, why = _oom_cause(end.oom_kill), f": {_NO_MEMORY[end.oom_kill]}"
     elif name == "SIGKILL":
         why = " (from outside: by hand, or by what else looks after this host)"
     elif name == "SIGABRT":

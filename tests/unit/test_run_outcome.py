@@ -16,6 +16,7 @@ from trainer.error_report import ErrorReport
 from trainer.errors import Cause
 from trainer.journal import Started
 from trainer.launch import RunDirBusyError, launch
+from trainer.oom_kills import OomKill
 from trainer.outcome import Outcome, RankEnd, conclude
 from trainer.rank import report
 from trainer.rank_process import RankProcess, StartMethod
@@ -236,18 +237,32 @@ def test_a_failure_of_no_rank_has_the_last_lines_of_the_launcher_s_log(run_dir: 
     assert error_of(outcome).log_tail == "cuda:0 is GPU-1"
 
 
-@pytest.mark.parametrize("after_oom_kill", [False, True])
-def test_a_rank_that_the_kernel_kills_for_want_of_memory_ran_out_of_it(after_oom_kill: bool, run_dir: RunDir) -> None:
-    ends = {1: RankEnd(-signal.SIGKILL, BEGUN, after_oom_kill=after_oom_kill, phase="training")}
+OOM_KILLS = [
+    (None, Cause.KILLED_BY_SIGNAL, ""),
+    (OomKill.ANYBODY, Cause.KILLED_BY_SIGNAL, "the kernel's OOM killer was at work"),
+    (OomKill.OWN, Cause.OUT_OF_MEMORY, "the run was out of the memory that it may have"),
+]
+
+
+@pytest.mark.parametrize(("kill", "cause", "said"), OOM_KILLS)
+def test_a_rank_that_the_kernel_kills_ran_out_of_memory_where_it_was_at_its_own_limit(
+    kill: OomKill | None, cause: Cause, said: str, run_dir: RunDir
+) -> None:
+    ends = {1: RankEnd(-signal.SIGKILL, BEGUN, oom_kill=kill, phase="training")}
     error = error_of(conclude(run_dir, config(), ends, stopped_by=None))
-    assert error.cause is (Cause.OUT_OF_MEMORY if after_oom_kill else Cause.KILLED_BY_SIGNAL)
-    assert (error.rank, error.signal) == (1, "SIGKILL")
+    assert (error.rank, error.signal, error.cause) == (1, "SIGKILL", cause)
+    assert said in error.message
 
 
-def test_so_did_one_whose_loader_process_the_kernel_kills(run_dir: RunDir) -> None:
+@pytest.mark.parametrize(("kill", "cause", "said"), OOM_KILLS)
+def test_so_did_one_whose_loader_process_the_kernel_kills(
+    kill: OomKill | None, cause: Cause, said: str, run_dir: RunDir
+) -> None:
     write_error(run_dir, 1, Cause.KILLED_BY_SIGNAL)
-    ends = {1: RankEnd(EXIT_FAILED, BEGUN, after_oom_kill=True, phase="training")}
-    assert error_of(conclude(run_dir, config(), ends, stopped_by=None)).cause is Cause.OUT_OF_MEMORY
+    ends = {1: RankEnd(EXIT_FAILED, BEGUN, oom_kill=kill, phase="training")}
+    error = error_of(conclude(run_dir, config(), ends, stopped_by=None))
+    assert error.cause is cause
+    assert said in error.message
 
 
 @pytest.mark.parametrize(
