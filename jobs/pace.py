@@ -14,6 +14,7 @@ class Try:
     started_at: datetime | None
     """When it began to train."""
     ended_at: datetime | None
+    """When its ranks had ended."""
     resumed_step: int | None
 
 

@@ -60,7 +60,6 @@ class Job(Base):
     __table_args__ = (
         _one_of("state", State),
         _one_of("intent", Intent),
-        Index("ix_jobs_state_priority_id", "state", "priority", "id"),
         Index("ix_jobs_name", "name"),
         Index("ix_jobs_state_line_key", "state", "line_key"),
         Index("ix_jobs_parent_id", "parent_id"),
@@ -125,6 +124,8 @@ class Attempt(Base):
     failure: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
+    trained_until: Mapped[datetime | None]
+    """When the ranks of node 0 had ended: copies of checkpoints may still have been made since, with devices held."""
     ended_at: Mapped[datetime | None]
     world_size: Mapped[int]
     resumed_step: Mapped[int | None] = mapped_column(BigInteger)
@@ -166,6 +167,8 @@ class Host(Base):
     """Since when it gets no new jobs, until it is taken back."""
     drain_note: Mapped[str | None] = mapped_column(Text)
     """Why, in the words of whoever drained it."""
+    removed_at: Mapped[datetime | None]
+    """Since when it counts as gone for good: it is listed no more, and a worker that registers brings it back."""
 
 
 class DeviceRow(Base):

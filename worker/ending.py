@@ -14,6 +14,7 @@ from trainer.errors import Cause, JournalError
 from trainer.log_tail import log_tail
 from trainer.run_dir import RunDir
 from worker import failure_reports, resumption
+from worker.clock import clock
 from worker.shipping import Shipper
 
 log = structlog.get_logger()
@@ -26,11 +27,13 @@ def finish(
     *,
     spends_retry: bool = True,
     still_used: str | None = None,
+    ranks_ended_at: float | None = None,
 ) -> Conclusion | None:
     """Ship what is left of a placement and end it; return what became of its attempt, or None while others are open.
 
     Call it only when no process of the run is left, or with `still_used` saying that one cannot be killed. `report`
-    tells why the run ended, should its own files not say. Raises StaleAttemptError if somebody else has ended it.
+    tells why the run ended, should its own files not say; `ranks_ended_at` is when its ranks had ended, on `clock`, if
+    not only now. Raises StaleAttemptError if somebody else has ended it.
     """
     with database.session_scope(read_only=True) as session:
         current = attempts.get_placement(session, placement.id)  # how far its files are shipped by now
@@ -52,6 +55,7 @@ def finish(
             failure=failure.model_dump(mode="json") if failure else None,
             spends_retry=spends_retry,
             still_used=still_used,
+            idle_s=0.0 if ranks_ended_at is None else clock() - ranks_ended_at,
         )
     whose = {"job_id": placement.job_id, "attempt": placement.attempt, "node_rank": placement.node_rank}
     log.info("placement_ended", **whose, completed=completed)

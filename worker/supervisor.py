@@ -97,6 +97,7 @@ class Supervisor:
             report = failure_reports.lost("its attempt was ended by others")
         except CheckpointError as error:
             report = ErrorReport.of(error, cause=error.cause, rank=None, traceback=None)
+        ranks_ended_at = clock()
         still_used = self._end_run()
         if self._copies is not None:
             self._copies.finish(timeout_s=self._settings.copy_grace_s, is_pointless=self._must_not_wait)
@@ -104,7 +105,7 @@ class Supervisor:
             return
         self._link.stop()
         if not self._link.fenced:
-            self._finish(report, still_used=still_used)
+            self._finish(report, still_used=still_used, ranks_ended_at=ranks_ended_at)
 
     def _train(self) -> ErrorReport:
         """Run the trainer to its end; return why it stopped, should its files not say."""
@@ -219,7 +220,7 @@ class Supervisor:
         owner = self._settings.owner
         return owner is not None and not is_alive(owner)
 
-    def _finish(self, report: ErrorReport, *, still_used: str | None) -> None:
+    def _finish(self, report: ErrorReport, *, still_used: str | None, ranks_ended_at: float) -> None:
         """End the placement in the database, for as long as that takes: the ranks are dead, so nothing is at stake."""
         # Celery, late: this sends one message at its end, and somebody waits for its start.
         from jobs import wakeups
@@ -227,7 +228,14 @@ class Supervisor:
         while not self._is_orphaned():
             try:
                 spends_retry = self._stopped_for is None or not self._stopped_for.in_order
-                ending.finish(self._database, self._placement, report, spends_retry=spends_retry, still_used=still_used)
+                ending.finish(
+                    self._database,
+                    self._placement,
+                    report,
+                    spends_retry=spends_retry,
+                    still_used=still_used,
+                    ranks_ended_at=ranks_ended_at,
+                )
                 wakeups.flush(timeout_s=2)
                 return
             except StaleAttemptError as error:

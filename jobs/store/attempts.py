@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import PurePath
 from typing import Any
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from jobs import pace
@@ -25,6 +25,14 @@ from jobs.spec import requested_ranks
 from jobs.states import Intent, State, StopOrder
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Attempt, DeviceRow, Host, Job, Lease, Placement
+
+TRY_COLUMNS = (
+    Attempt.created_at,
+    Attempt.started_at,
+    func.coalesce(Attempt.trained_until, Attempt.ended_at).label("ranks_ended_at"),
+    Attempt.resumed_step,
+)
+"""The fields of a `Try`, of an attempt that has ended."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +215,8 @@ def device_rows(session: Session, placement: Placement) -> Sequence[DeviceRow]:
 
 def trained_s(session: Session, job_id: int) -> float:
     """Return for how many seconds the attempts of a job that have ended have trained, from their first record on."""
-    tried = [each for each in select_attempts(session, job_id) if each.ended_at is not None]
-    tries = [Try(each.created_at, each.started_at, each.ended_at, each.resumed_step) for each in tried]
+    over = (Attempt.job_id == job_id, Attempt.ended_at.is_not(None))
+    tries = [Try(*row) for row in session.execute(select(*TRY_COLUMNS).where(*over))]
     return pace.trained_s(tries, now(session))
 
 

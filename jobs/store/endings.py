@@ -41,12 +41,14 @@ def end_placement(
     failure: dict[str, Any] | None = None,
     spends_retry: bool = True,
     still_used: str | None = None,
+    idle_s: float = 0.0,
 ) -> Conclusion | None:
     """End a placement and free its devices, all or nothing; the last one of an attempt ends it and moves its job on.
 
     `completed` says that it has done its part: on node 0, with the completion record; `failure` is else its error
     report. A lost attempt spends one of the job's retries, unless its host was shut down in order
-    (`spends_retry=False`). Returns None while other placements of the attempt are open: these are told to stop.
+    (`spends_retry=False`). `idle_s` is how long ago its ranks had ended, in seconds, which the job has not trained.
+    Returns None while other placements of the attempt are open: these are told to stop.
 
     The caller has proven that no process of the placement is left, or that the time is past by which a cut-off
     supervisor has killed its own, or says with `still_used` which process cannot be killed: then the devices are taken
@@ -56,6 +58,10 @@ def end_placement(
     at = now(session)  # with the attempt's row held: its end is later than all that was written in its name
     ended = {"ended_at": at, "completed": completed, "failure": failure, "spends_retry": spends_retry}
     changed(session, update(Placement).where(Placement.id == placement.id).values(ended))
+    if placement.node_rank == 0:
+        mine = (Attempt.job_id == placement.job_id, Attempt.number == placement.attempt)
+        until = at - timedelta(seconds=idle_s)
+        changed(session, update(Attempt).where(*mine).values(trained_until=until))
     held = (Lease.placement_id == placement.id, Lease.released_at.is_(None))
     acquired = session.scalars(select(Lease.acquired_at).where(*held)).all()
     changed(session, update(Lease).where(*held).values(released_at=at))

@@ -12,6 +12,7 @@ from jobs.planner.request import Request, parse_request
 from jobs.planner.view import RunningJob
 from jobs.spec import stored_request
 from jobs.states import Intent
+from jobs.store.attempts import TRY_COLUMNS
 from jobs.tables import Attempt, Checkpoint, Job, Lease
 
 
@@ -85,11 +86,10 @@ def _request(session: Session, row: Row[*tuple[object, ...]]) -> Request | None:
 
 def _earlier_tries(session: Session) -> dict[int, list[Try]]:
     """The attempts before the live ones, by job: they count towards a time limit."""
-    columns = (Attempt.created_at, Attempt.started_at, Attempt.ended_at, Attempt.resumed_step)
-    query = select(Attempt.job_id, *columns).join(_LIVE, _LIVE.c.job_id == Attempt.job_id)
+    query = select(Attempt.job_id, *TRY_COLUMNS).join(_LIVE, _LIVE.c.job_id == Attempt.job_id)
     found: dict[int, list[Try]] = {}
     for row in session.execute(query.where(Attempt.number < _LIVE.c.attempt)):
-        earlier = Try(row.created_at, row.started_at, row.ended_at, row.resumed_step)
+        earlier = Try(row.created_at, row.started_at, row.ranks_ended_at, row.resumed_step)
         found.setdefault(row.job_id, []).append(earlier)
     return found
 

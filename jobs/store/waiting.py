@@ -21,6 +21,7 @@ from jobs.planner.view import WaitingJob
 from jobs.spec import stored_request
 from jobs.states import Intent, State
 from jobs.store import lines, reach
+from jobs.store.attempts import TRY_COLUMNS
 from jobs.store.reach import Reach, Readers
 from jobs.tables import Attempt, Job
 
@@ -92,9 +93,8 @@ class _Past:
         self._readers = readers
         self._tries: dict[int, list[Try]] = {}
         tried = select(Job.id).where(*QUEUED, Job.attempt > 0)
-        columns = (Attempt.created_at, Attempt.started_at, Attempt.ended_at, Attempt.resumed_step)
-        for row in session.execute(select(Attempt.job_id, *columns).where(Attempt.job_id.in_(tried))):
-            past = Try(row.created_at, row.started_at, row.ended_at, row.resumed_step)
+        for row in session.execute(select(Attempt.job_id, *TRY_COLUMNS).where(Attempt.job_id.in_(tried))):
+            past = Try(row.created_at, row.started_at, row.ranks_ended_at, row.resumed_step)
             self._tries.setdefault(row.job_id, []).append(past)
         self._own = reach.by_job(session, tried)
         children = select(Job.parent_checkpoint_id).where(*QUEUED, Job.parent_checkpoint_id.is_not(None))

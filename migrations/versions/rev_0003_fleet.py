@@ -35,6 +35,7 @@ def _jobs() -> None:
         table.add_column(sa.Column("parent_id", ID, nullable=True))
         table.add_column(sa.Column("parent_checkpoint_id", ID, nullable=True))
         table.create_foreign_key(op.f("fk_jobs_parent_id_jobs"), "jobs", ["parent_id"], ["id"])
+        table.drop_index("ix_jobs_state_priority_id")  # the line goes by its key now
         table.create_index("ix_jobs_state_line_key", ["state", "line_key"], unique=False)
         table.create_index("ix_jobs_parent_id", ["parent_id"], unique=False)
     op.execute("UPDATE jobs SET waits_from = created_at")
@@ -44,6 +45,7 @@ def _jobs() -> None:
 
 def _attempts() -> None:
     with op.batch_alter_table("attempts") as table:
+        table.add_column(sa.Column("trained_until", UtcDateTime(), nullable=True))
         table.add_column(sa.Column("stop_order", sa.String(length=16), nullable=True))
         table.add_column(sa.Column("stop_message", sa.Text(), nullable=True))
         table.add_column(sa.Column("resume_decided_at", UtcDateTime(), nullable=True))
@@ -61,6 +63,7 @@ def _hosts_and_devices() -> None:
         table.add_column(sa.Column("rendezvous_ports", sa.String(length=11), nullable=True))
         table.add_column(sa.Column("drained_at", UtcDateTime(), nullable=True))
         table.add_column(sa.Column("drain_note", sa.Text(), nullable=True))
+        table.add_column(sa.Column("removed_at", UtcDateTime(), nullable=True))
     with op.batch_alter_table("hosts") as table:
         table.alter_column("storages", existing_type=sa.JSON(), server_default=None)
     with op.batch_alter_table("devices") as table:

@@ -19,6 +19,7 @@ from trainer.errors import Cause
 from trainer.journal import JournalWriter, Log
 from trainer.run_dir import EXIT_INTERRUPTED, Progress, RunConfig, RunDir
 from worker import ending, failure_reports
+from worker.clock import clock
 
 REPORT = ErrorReport(cause=Cause.KILLED_BY_SIGNAL, message="the trainer was ended by SIGKILL", time=datetime.now(UTC))
 
@@ -53,6 +54,18 @@ def test_a_run_with_its_completion_record_succeeded(service: Service, tmp_path: 
 
     assert finish(service, placement) == "succeeded"
     assert service.attempts(placement.job_id)[0].failure is None
+
+
+def test_what_is_copied_once_the_ranks_have_ended_takes_nothing_from_a_time_limit(
+    service: Service, tmp_path: Path
+) -> None:
+    placement, _run_dir = place(service, tmp_path)
+    service.trains_since(placement, seconds=330)
+
+    ending.finish(service.database, placement, REPORT, ranks_ended_at=clock() - 300)
+
+    with service.database.session_scope(read_only=True) as session:
+        assert attempts.trained_s(session, placement.job_id) == pytest.approx(30, abs=5)
 
 
 def test_an_error_file_says_more_than_an_exit_status(service: Service, tmp_path: Path) -> None:
