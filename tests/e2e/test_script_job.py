@@ -58,17 +58,31 @@ def test_a_program_that_is_cancelled_leaves_its_devices_and_no_process(client: C
     assert [process for process in marked_processes() if process.run_dir == run_dir] == []
 
 
-def test_a_program_that_raises_fails_once_and_is_told_of_with_its_traceback(client: Client, tmp_path: Path) -> None:
+RAISES_IN_EPOCH_2 = """\
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+for epoch in (1, 2):
+    if (epoch, dist.get_rank()) == (2, 1):
+        raise LookupError("no such thing")
+    dist.all_reduce(torch.ones(1))
+"""
+
+
+def test_a_rank_that_raises_while_the_others_wait_in_a_collective_is_told_of_with_its_traceback_within_40_s(
+    client: Client, tmp_path: Path
+) -> None:
     program = tmp_path / "faulty.py"
-    program.write_text("import os\n\nif os.environ['RANK'] == '1':\n    raise LookupError('no such thing')\n")
+    program.write_text(RAISES_IN_EPOCH_2)
     job = client.submit(device="2,3", train=script(program))
-    failed = client.wait(job.id, timeout_s=60)
+    failed = client.wait(job.id, timeout_s=40)
     assert (failed.state, failed.attempt) == ("failed", 1)
     assert failed.failure is not None
     assert (failed.failure.cause, failed.failure.rank) == ("exception", 1)
     assert failed.failure.message == "LookupError: no such thing"
     assert failed.failure.traceback is not None
-    assert failed.failure.traceback.splitlines()[1] == f'  File "{program}", line 4, in <module>'
+    assert failed.failure.traceback.splitlines()[1] == f'  File "{program}", line 7, in <module>'
     assert are_free(client)
 
 
