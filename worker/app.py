@@ -11,6 +11,7 @@ from jobs.settings import get_settings
 from jobs.wakeups import LAUNCH, PLAN, get_celery
 from worker import host, telemetry
 from worker.care import Care
+from worker.heartbeat import Heartbeat
 from worker.planning import Planning
 from worker.registration import Registration
 from worker.storage import Storages
@@ -39,6 +40,9 @@ class Worker:
         self.tick = Tick(
             database, self._settings, self.registration, self.care, self.planning, on_orphaned=_end_with_owner
         )
+        self._heartbeat = Heartbeat(
+            self.registration, every_s=self._settings.tick_s, stands_still=self.tick.stands_still
+        )
 
     def start(self) -> None:
         """Begin to sweep; the first sweep registers the host."""
@@ -46,6 +50,7 @@ class Worker:
         self.storages.start()
         self.planning.start()
         self.tick.start()
+        self._heartbeat.start()
         self._telemetry = telemetry.start(
             self._database, self._settings, self._devices, is_held=lambda: self.registration.is_held
         )
@@ -55,6 +60,7 @@ class Worker:
         if self._telemetry is not None:
             self._telemetry.stop()
         self.tick.stop()
+        self._heartbeat.stop()
         self.planning.stop()
         if self._settings.owner is not None or not self._settings.runs_outlive_worker:
             self.care.stop_supervisors(timeout_s=self._settings.checkpoint_grace_s + 5)

@@ -25,6 +25,8 @@ from worker.processes import SUPERVISOR_VARIABLE, end_run, kill_all, marked_proc
 
 LEAVE_S = 5
 """Seconds that a supervisor gets to leave by itself after it has ended its attempt."""
+DIE_S = 5
+"""Seconds that the processes of a run get to be gone once they are killed, before the next round tries again."""
 LOOK_FOR_STRAYS_S = 10
 """Seconds between two looks at all processes of the host, where nothing is to be started."""
 
@@ -167,8 +169,12 @@ class Care:
             log.info("ended_by_others", reason=str(error))
 
     def _end_run(self, placement: Placement) -> bool:
-        """Kill every process of a run and return whether none is left; remember since when one could not be killed."""
-        if end_run(placement.run_dir):
+        """Kill every process of a run and return whether none is left; remember since when one could not be killed.
+
+        Where that is known one look each time will do: to wait for all such runs again would keep the others waiting.
+        """
+        is_known = placement.run_dir in self._unkillable_since
+        if end_run(placement.run_dir, timeout_s=0 if is_known else DIE_S):
             self._unkillable_since.pop(placement.run_dir, None)
             return True
         self._unkillable_since.setdefault(placement.run_dir, clock())

@@ -12,6 +12,7 @@ from jobs.settings import Settings
 from jobs.store import hosts
 from trainer.process_identity import identity, is_alive, is_local
 from worker import host, storage
+from worker.clock import clock
 from worker.storage import Storages
 
 log = structlog.get_logger()
@@ -30,6 +31,10 @@ class Registration:
         self._me = identity(os.getpid())
         self._address = host.LOOPBACK
         self._catalog: dict[str, object] | None = None
+        self._turn = threading.Lock()
+        """Sweeps and the heartbeat speak for the host, one at a time."""
+        self._told_at = float("-inf")
+        """Time on `clock` when the database last heard that this worker lives."""
         self.is_held = False
         """Whether the name is this worker's: without it, it cares for no placement and plans nothing."""
 
@@ -46,15 +51,21 @@ class Registration:
 
         Raises HostNameTakenError while another worker that may be alive has the name.
         """
-        try:
+        with self._turn:
             if self.is_held:
                 self._beat()
             else:
                 self._register()
-        except HostNameTakenError:
-            self.is_held = False
-            raise
         self._publish()
+
+    def beat_after(self, silent_s: float) -> None:
+        """Say that the host's worker lives, where that was last said at least so many seconds ago.
+
+        Raises HostNameTakenError where another has taken the name since.
+        """
+        with self._turn:
+            if self.is_held and clock() - self._told_at >= silent_s:
+                self._beat()
 
     def _register(self) -> None:
         name = self._settings.host_name
@@ -71,13 +82,18 @@ class Registration:
                 replaces=holder if is_dead else None,
             )
             hosts.set_status(session, name, self._status())
-        self.is_held = True
+        self.is_held, self._told_at = True, clock()
         log.info("registered", host=name, devices=len(self._devices))
 
     def _beat(self) -> None:
-        with self._database.session_scope() as session:
-            hosts.beat(session, self._settings.host_name, worker=self._me)
-            hosts.set_status(session, self._settings.host_name, self._status())
+        try:
+            with self._database.session_scope() as session:
+                hosts.beat(session, self._settings.host_name, worker=self._me)
+                hosts.set_status(session, self._settings.host_name, self._status())
+        except HostNameTakenError:
+            self.is_held = False
+            raise
+        self._told_at = clock()
 
     def _status(self) -> hosts.HostStatus:
         return hosts.HostStatus(

@@ -42,6 +42,8 @@ class Tick(threading.Thread):
         self._on_orphaned = on_orphaned
         self._in_touch_since = float("inf")
         """Time on `clock` from which on the database has answered every step."""
+        self._began_at = clock()
+        """Time on `clock` when the last sweep began."""
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -50,12 +52,17 @@ class Tick(threading.Thread):
             if self._settings.owner is not None and not is_alive(self._settings.owner):
                 self._on_orphaned()
                 return
+            self._began_at = clock()
             if self._attempt(self._registration.keep):
                 # Own placements come before leases: what their files say is worth more than that time ran out.
                 for step in (self._care.round, self._expire, self._plan, self._care.round):
                     self._attempt(step)
             if self._stopping.wait(self._settings.tick_s):
                 return
+
+    def stands_still(self) -> bool:
+        """Whether a sweep has been under way for so long that the runs planned here meanwhile lose their leases."""
+        return clock() - self._began_at > self._settings.lease_s
 
     def stop(self) -> None:
         """Stop after the sweep that is under way."""

@@ -24,7 +24,7 @@ DEAD = f"{2**22 + 1}:1@{identity(os.getpid()).partition('@')[2]}"
 @pytest.fixture
 def service(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     """A service whose kernel does not let the processes of any run die, as where a driver hangs in it."""
-    monkeypatch.setattr(care, "end_run", lambda _run_dir: False)
+    monkeypatch.setattr(care, "end_run", lambda _run_dir, timeout_s: False)  # noqa: ARG005  (named by its caller)
     service = Service(Database(postgresql_url))
     service.register()
     yield service
@@ -68,3 +68,22 @@ def test_a_placement_with_a_process_that_cannot_be_killed_keeps_its_devices_unti
     }
     assert service.state(placement.job_id) == "queued"
     assert [each.devices for each in service.plan()] == []
+
+
+def test_a_run_that_could_not_be_killed_keeps_later_rounds_from_others_for_one_look_only(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed_by_a_dead_supervisor(service, tmp_path)
+    waited: list[float] = []
+
+    def will_not_die(_run_dir: str, *, timeout_s: float) -> bool:
+        waited.append(timeout_s)
+        return False
+
+    monkeypatch.setattr(care, "end_run", will_not_die)
+    caring = Care(service.database, settings(tmp_path))
+
+    for _ in range(3):
+        caring.round()
+
+    assert waited == [care.DIE_S, 0, 0]

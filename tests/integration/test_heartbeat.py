@@ -1,0 +1,83 @@
+"""The heartbeat of a worker whose sweeps take long."""
+
+import threading
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from jobs.database import Database
+from jobs.settings import Settings
+from jobs.store import hosts
+from tests.waiting import wait_until
+from worker.care import Care
+from worker.clock import clock
+from worker.heartbeat import Heartbeat
+from worker.planning import Planning
+from worker.registration import Registration
+from worker.storage import Storages
+from worker.tick import Tick
+
+
+@pytest.fixture
+def database(postgresql_url: str) -> Iterator[Database]:
+    database = Database(postgresql_url)
+    yield database
+    database.dispose()
+
+
+def heard_at(database: Database) -> datetime:
+    with database.session_scope(read_only=True) as session:
+        return hosts.get(session, "alpha").heartbeat_at
+
+
+def test_a_sweep_that_takes_long_does_not_put_its_host_out_of_contact_unless_it_stands_still(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(host_name="alpha", run_root=tmp_path, tick_s=0.1)
+    registration = Registration(database, settings, [], Storages(database, settings))
+    caring, sweeping, goes_on = Care(database, settings), threading.Event(), threading.Event()
+
+    def take_long() -> None:
+        sweeping.set()
+        goes_on.wait()
+
+    monkeypatch.setattr(caring, "round", take_long)
+    tick = Tick(database, settings, registration, caring, Planning(database), on_orphaned=lambda: None)
+    heartbeat = Heartbeat(registration, every_s=settings.tick_s, stands_still=tick.stands_still)
+    tick.start()
+    heartbeat.start()
+    try:
+        assert sweeping.wait(10)
+        before = heard_at(database)
+        wait_until(lambda: heard_at(database) > before, timeout_s=10, what="a heartbeat during the sweep")
+        assert not tick.stands_still()
+        monkeypatch.setattr("worker.tick.clock", lambda: clock() + settings.lease_s)
+        assert tick.stands_still()
+    finally:
+        goes_on.set()
+        tick.stop()
+        heartbeat.stop()
+
+
+def test_a_worker_whose_sweeps_stand_still_falls_silent(database: Database, tmp_path: Path) -> None:
+    settings = Settings(host_name="alpha", run_root=tmp_path)
+    registration = Registration(database, settings, [], Storages(database, settings))
+    registration.keep()
+    before = heard_at(database)
+    asked = threading.Semaphore(0)
+
+    def stands_still() -> bool:
+        asked.release()
+        return True
+
+    heartbeat = Heartbeat(registration, every_s=0.01, stands_still=stands_still)
+    heartbeat.start()
+    try:
+        for _ in range(3):
+            assert asked.acquire(timeout=10)
+    finally:
+        heartbeat.stop()
+
+    assert heard_at(database) == before
