@@ -70,7 +70,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     503: _documented("The database does not answer now; the same request may succeed later."),
 }
 CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: _documented("The job's state does not allow it; `detail` names the state and the way out."),
+    409: _documented("The state of the job or host does not allow it; `detail` names it and the way out."),
 }
 """For the routes of verbs."""
 

@@ -23,7 +23,7 @@ class InvalidChangesError(JobError, ValueError):
 
 
 class StateConflictError(JobError):
-    """The job's state does not allow what was asked for; names the state and the way out. Nothing was written."""
+    """The state of the job or host does not allow what was asked for; names it and the way out. Nothing was written."""
 
 
 class KeyReusedError(JobError, ValueError):

@@ -161,6 +161,10 @@ class Client:
         """Take a drained host back."""
         return parsed(Host, self._connection.send("POST", f"/hosts/{_part(host)}/undrain"))
 
+    def remove_host(self, host: str) -> None:
+        """Forget a host that is gone for good; a worker that registers under its name brings it back."""
+        self._connection.send("DELETE", f"/hosts/{_part(host)}")
+
     def release(self, host: str, device: str) -> Host:
         """Hand out a device again that was taken away after attempts were lost on it."""
         return parsed(Host, self._connection.send("POST", f"/hosts/{_part(host)}/devices/{_part(device)}/release"))

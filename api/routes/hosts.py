@@ -46,6 +46,17 @@ def undrain_host(name: Name) -> Host:
     return host
 
 
+@router.delete("/{name}", status_code=204, summary="Remove a host")
+def remove_host(name: Name) -> None:
+    """Forget a host that is gone for good; a worker that registers under its name brings it back.
+
+    Refused while its worker reports, or a run there has not ended.
+    """
+    with writing() as session:
+        maintenance.remove(session, name)
+    wakeups.wake_planner()  # those that wait for its devices are told
+
+
 @router.post("/{name}/devices/{device}/release", summary="Release a quarantined device")
 def release_device(name: Name, device: DeviceName) -> Host:
     """Hand a device out again and return its host; one that is not in quarantine has its losses forgotten."""

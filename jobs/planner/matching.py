@@ -24,8 +24,8 @@ def pinned_host(request: Request) -> str | None:
 
 
 def has_accelerator(hosts: Sequence[Host]) -> bool:
-    """Whether `auto` means an accelerator: some host, busy or closed or not, has one that is not in quarantine."""
-    return any(each.kind in ACCELERATORS and not each.quarantined for host in hosts for each in host.devices)
+    """Whether `auto` means an accelerator: some host has one, busy or closed or in quarantine as it may be."""
+    return any(each.kind in ACCELERATORS for host in hosts for each in host.devices)
 
 
 def fits(device: Device, request: Request, *, accelerated: bool) -> bool:

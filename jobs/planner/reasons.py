@@ -1,6 +1,7 @@
 """Reasons: what a waiting job is told, in words that time alone does not change."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from jobs.device_count import DeviceCount
@@ -20,6 +21,8 @@ def why_never(request: Request, hosts: Sequence[Host]) -> str | None:
     suitable = suitable_hosts(request, hosts)
     if len(suitable) >= request.nodes:
         return None
+    if not suitable and suitable_hosts(request, [_whole(host) for host in hosts]):
+        return f"no registered host has {_on_one_host(request)} that is not in quarantine"
     if not suitable:
         return f"no registered host has {_on_one_host(request)}"
     return f"needs {request.nodes} hosts with {_on_one_host(request)}, and there is only {_listed(suitable)}"
@@ -81,6 +84,11 @@ def in_the_way(slots: Iterable[Slot], hosts: Sequence[Host], resume_note: str | 
         host = hosts[busy[MOST_NAMED - 1].host].name
         listed[-1] = ", ".join(parts[host]) + f" and more on {host}"
     return _with_note(f"waits for {'; '.join(listed)}", resume_note), tuple(holders)
+
+
+def _whole(host: Host) -> Host:
+    """The host as it would be with no device in quarantine."""
+    return replace(host, devices=tuple(replace(device, quarantined=False) for device in host.devices))
 
 
 def _on_one_host(request: Request) -> str:

@@ -71,7 +71,7 @@ def register(
         session.add(host)
     elif host.worker not in (worker, replaces) and is_alive(host, at):
         raise HostNameTakenError(f"host {name!r} has a worker that is alive ({host.worker}); name this one otherwise")
-    host.worker, host.run_root, host.heartbeat_at = worker, run_root, at
+    host.worker, host.run_root, host.heartbeat_at, host.removed_at = worker, run_root, at, None
     session.flush()
     rows = session.scalars(select(DeviceRow).where(DeviceRow.host_name == name)).all()
     for row in rows:
@@ -101,7 +101,8 @@ def set_catalog(session: Session, name: str, catalog: dict[str, Any]) -> None:
 def catalogs(session: Session) -> list[Catalog]:
     """Return what the hosts have published."""
     found = []
-    for name, catalog in session.execute(select(Host.name, Host.catalog).order_by(Host.name)):
+    query = select(Host.name, Host.catalog).where(Host.removed_at.is_(None)).order_by(Host.name)
+    for name, catalog in session.execute(query):
         try:
             found += [Catalog.model_validate(catalog)] if catalog else []
         except ValidationError as error:  # of another release: it must not keep jobs from being submitted
@@ -110,10 +111,13 @@ def catalogs(session: Session) -> list[Catalog]:
 
 
 def beat(session: Session, name: str, *, worker: str) -> None:
-    """Say that the host's worker lives. Raises HostNameTakenError if another has taken the name since."""
-    mine = update(Host).where(Host.name == name, Host.worker == worker)
+    """Say that the host's worker lives.
+
+    Raises HostNameTakenError if another has taken the name since, or the host was removed: it may register anew.
+    """
+    mine = update(Host).where(Host.name == name, Host.worker == worker, Host.removed_at.is_(None))
     if not changed(session, mine.values(heartbeat_at=now(session))):
-        raise HostNameTakenError(f"host {name!r} has another worker now")
+        raise HostNameTakenError(f"host {name!r} was removed, or has another worker now")
 
 
 def set_status(session: Session, name: str, status: HostStatus) -> None:
@@ -128,8 +132,9 @@ def set_free_bytes(session: Session, name: str, free_bytes: int) -> None:
 
 
 def all_hosts(session: Session) -> Sequence[Host]:
-    """Return every host, by name; its catalog, which is large, is only read if it is looked at."""
-    return session.scalars(select(Host).options(defer(Host.catalog)).order_by(Host.name)).all()
+    """Return every host but those removed, by name; its catalog, which is large, is only read if it is looked at."""
+    query = select(Host).where(Host.removed_at.is_(None)).options(defer(Host.catalog))
+    return session.scalars(query.order_by(Host.name)).all()
 
 
 def get(session: Session, name: str) -> Host:

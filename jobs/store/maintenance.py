@@ -1,4 +1,4 @@
-"""Maintenance: what an operator does with hosts (drain, take back) and with quarantined devices (release)."""
+"""Maintenance: what an operator does with hosts (drain, take back, remove) and with quarantined devices (release)."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,9 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.orm import Session
 
 from jobs.database import lock_planning, now
-from jobs.errors import NotFoundError
+from jobs.errors import NotFoundError, StateConflictError
 from jobs.states import StopOrder
-from jobs.store import attempts
+from jobs.store import attempts, hosts
 from jobs.store.transitions import changed
 from jobs.tables import DeviceRow, Host, Placement
 
@@ -35,6 +35,27 @@ def take_back(session: Session, name: str) -> None:
     session.flush()
 
 
+def remove(session: Session, name: str) -> None:
+    """Forget a host that is gone for good: it is listed no more, and no job waits for its devices.
+
+    Its rows stay, for the history of its jobs, and a worker that registers under its name brings it back. Raises
+    NotFoundError, and StateConflictError while its worker reports or a part of an attempt has not ended there.
+    """
+    lock_planning(session)
+    host = get(session, name)
+    at = now(session)
+    if hosts.is_alive(host, at):
+        raise StateConflictError(f"host {name!r} has a worker that reports; stop that first, or drain the host instead")
+    open_ = select(Placement.job_id).where(Placement.host_name == name, Placement.ended_at.is_(None))
+    job_id = session.scalars(open_.order_by(Placement.job_id)).first()
+    if job_id is not None:
+        message = f"job {job_id} may still run on host {name!r}; try again once its leases have run out"
+        raise StateConflictError(message)
+    host.removed_at = at
+    host.drained_at = host.drain_note = None
+    changed(session, update(DeviceRow).where(DeviceRow.host_name == name).values(present=False))
+
+
 def release(session: Session, name: str, device: str) -> None:
     """Hand a quarantined device out again, with no losses counted; another stays as it is. Raises NotFoundError."""
     get(session, name)
@@ -51,9 +72,9 @@ def running(session: Session) -> Sequence[Row[str, int, int]]:
 
 
 def get(session: Session, name: str) -> Host:
-    """Return a host, with its row held. Raises NotFoundError."""
+    """Return a host that was not removed, with its row held. Raises NotFoundError."""
     host = session.get(Host, name, populate_existing=True, with_for_update=True)
-    if host is None:
+    if host is None or host.removed_at is not None:
         raise NotFoundError(f"no host {name!r}")
     return host
 

@@ -24,7 +24,7 @@ Subject = Annotated[
     ),
 ]
 
-hosts = typer.Typer(help="Show hosts and their devices; drain a host, take it back, release a device.")
+hosts = typer.Typer(help="Show hosts and their devices; drain a host, take it back, remove it, release a device.")
 quotas = typer.Typer(help="Show quotas and what is used; set and delete quotas.")
 
 
@@ -62,6 +62,14 @@ def undrain(host: HostName, *, as_json: Json = False, url: Url = None) -> None:
     """Take a drained host back."""
     with Client(url) as client:
         _tell(client.undrain(host), as_json=as_json)
+
+
+@hosts.command()
+def remove(host: HostName, *, url: Url = None) -> None:
+    """Forget a host that is gone for good; a worker that registers under its name brings it back."""
+    with Client(url) as client:
+        client.remove_host(host)
+    print(f"{host} is listed no more")
 
 
 @hosts.command()

@@ -1,6 +1,7 @@
 """Hosts, quotas, and plans of jobs that are not submitted, over HTTP."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -159,6 +160,18 @@ def test_a_job_that_would_wait_is_told_for_whom_and_behind_how_many(api: ApiServ
     assert first["waits_for"] == [{"host": name, "device": "cuda:0", "job_id": run.job_id}]
     assert f"cuda:0 (job {run.job_id})" in first["reason"]
     assert plan["hosts"] == [{"host": name, "closed": None, "devices": 1, "free": []}]
+
+
+def test_a_host_is_removed_once_its_worker_reports_no_more(api: ApiServer, alpha: str) -> None:
+    refused = problem_of(api.http.delete(f"/hosts/{alpha}"), 409)
+    with api.database.session_scope() as session:
+        session.execute(update(Host).where(Host.name == alpha).values(heartbeat_at=now(session) - timedelta(hours=1)))
+    removed = api.http.delete(f"/hosts/{alpha}").status_code
+
+    assert "drain the host instead" in refused["detail"]
+    assert removed == 204
+    assert alpha not in [each["name"] for each in api.http.get("/hosts").json()["items"]]
+    problem_of(api.http.delete(f"/hosts/{alpha}"), 404)
 
 
 def test_a_job_that_no_host_could_ever_run_is_told_so(api: ApiServer, alpha: str) -> None:

@@ -1,11 +1,15 @@
 """The commands that act on jobs, hosts and quotas, as processes; on one engine, since they talk HTTP alone."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
+from jobs.database import now
 from jobs.states import Outcome
+from jobs.tables import Host
 from rankzero.cli.options import login_name
 from tests.api_server import ApiServer
 from tests.integration.command import DETACHED, document, rankzero
@@ -94,7 +98,7 @@ def test_a_job_is_planned_without_being_submitted(api: ApiServer) -> None:
     assert newest(api) == before
 
 
-def test_a_host_is_drained_and_taken_back(api: ApiServer) -> None:
+def test_a_host_is_drained_taken_back_and_removed_once_it_is_gone(api: ApiServer) -> None:
     run = start_job(api.database, api.submit(device="0,1"))
     host = run.placement.host_name
 
@@ -108,7 +112,11 @@ def test_a_host_is_drained_and_taken_back(api: ApiServer) -> None:
     assert any(host in line and "new fan" in line for line in listed.splitlines())
     assert back == f"{host} takes jobs; jobs there: {run.job_id}\n"
     assert document(rankzero(api.url, "hosts", "release", host, "cuda:1", "--json"))["name"] == host
+    assert "drain the host instead" in rankzero(api.url, "hosts", "remove", host).stderr
     run.end(Outcome.SUCCEEDED)
+    with api.database.session_scope() as session:
+        session.execute(update(Host).where(Host.name == host).values(heartbeat_at=now(session) - timedelta(hours=1)))
+    assert rankzero(api.url, "hosts", "remove", host).stdout == f"{host} is listed no more\n"
 
 
 def test_quotas_are_set_shown_and_deleted(api: ApiServer) -> None:

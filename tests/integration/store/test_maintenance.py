@@ -6,10 +6,11 @@ import pytest
 from sqlalchemy import update
 
 from jobs.database import lock_planning, now
-from jobs.errors import NotFoundError
-from jobs.store import maintenance
+from jobs.errors import HostNameTakenError, NotFoundError, StateConflictError
+from jobs.states import Outcome
+from jobs.store import hosts, maintenance
 from jobs.tables import Attempt, DeviceRow, Host
-from tests.integration.store.conftest import Service
+from tests.integration.store.conftest import WORKER, Service
 from tests.integration.store.turns import wait_for_blocked
 
 
@@ -100,6 +101,53 @@ def test_a_released_device_is_handed_out_with_its_losses_forgotten(service: Serv
     with service.database.session_scope(read_only=True) as session:
         (row,) = session.query(DeviceRow).where(DeviceRow.name == "cuda:1")
     assert (row.losses, row.quarantined_at, row.quarantine_reason) == (0, None, None)
+
+
+def test_a_host_that_is_gone_for_good_is_listed_no_more_and_no_job_waits_for_its_accelerators(service: Service) -> None:
+    service.register("beta", cuda=0)
+    ran = service.run("0")
+    service.end(ran, Outcome.SUCCEEDED)
+    service.fall_silent("alpha")
+    waits = service.submit("auto")
+    assert service.plan() == []
+
+    with service.database.session_scope() as session:
+        maintenance.remove(session, "alpha")
+
+    assert [(each.job_id, each.devices) for each in service.plan()] == [(waits, ["cpu:0"])]
+    with service.database.session_scope(read_only=True) as session:
+        assert [each.name for each in hosts.all_hosts(session)] == ["beta"]
+        assert {row.host_name for row, _, _ in hosts.devices(session)} == {"beta"}
+    with pytest.raises(NotFoundError, match="no host 'alpha'"):
+        drain(service)
+    assert [lease.job_id for lease in service.leases(ran)] == [ran.job_id]
+
+
+def test_a_worker_brings_its_removed_host_back_by_registering_and_not_by_a_heartbeat(service: Service) -> None:
+    service.fall_silent("alpha")
+    with service.database.session_scope() as session:
+        maintenance.remove(session, "alpha")
+
+    with pytest.raises(HostNameTakenError, match="was removed"), service.database.session_scope() as session:
+        hosts.beat(session, "alpha", worker=WORKER)
+    service.register("alpha")
+
+    assert service.launch("0,1").host_name == "alpha"
+
+
+def test_a_host_that_reports_or_may_still_run_something_is_not_removed(service: Service) -> None:
+    running = service.run("0")
+    with (
+        pytest.raises(StateConflictError, match="host 'alpha' has a worker that reports"),
+        service.database.session_scope() as session,
+    ):
+        maintenance.remove(session, "alpha")
+    service.fall_silent("alpha")
+    with (
+        pytest.raises(StateConflictError, match=f"job {running.job_id} may still run on host 'alpha'"),
+        service.database.session_scope() as session,
+    ):
+        maintenance.remove(session, "alpha")
 
 
 def test_a_host_or_device_that_is_not_there_is_named(service: Service) -> None:

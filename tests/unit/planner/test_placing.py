@@ -7,7 +7,7 @@ import pytest
 from jobs.device_count import DeviceCount
 from jobs.planner.plan import plan
 from jobs.planner.view import Device, Host
-from tests.unit.planner.drawing import ask, host, job, run, scene, started, starts
+from tests.unit.planner.drawing import ask, host, job, reasons, run, scene, started, starts
 
 
 def test_a_job_gets_exactly_the_devices_it_lists_in_rank_order() -> None:
@@ -93,6 +93,15 @@ def test_a_device_in_quarantine_is_not_handed_out() -> None:
     made = replace(made, devices=(replace(made.devices[0], quarantined=True), made.devices[1]))
 
     assert starts(plan(scene(made, [job(1, "cuda:0"), job(2, 1), job(3, 1)]))) == {2: [("alpha", ["cuda:1"])]}
+
+
+def test_a_job_for_any_device_waits_for_the_accelerator_in_quarantine_and_takes_no_cpu_slot() -> None:
+    made = host(cuda=1, cpu=2)
+    made = replace(made, devices=(replace(made.devices[0], quarantined=True), *made.devices[1:]))
+    decisions = plan(scene(made, [job(1, "auto")]))
+
+    assert starts(decisions) == {}
+    assert reasons(decisions) == {1: "no registered host has a device that is not in quarantine"}
 
 
 def test_small_jobs_fill_up_a_host_before_they_break_into_a_whole_one() -> None:
