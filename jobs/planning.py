@@ -4,7 +4,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import assert_never
 
 from sqlalchemy.orm import Session
@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from jobs.database import lock_planning, now, try_lock_planning
 from jobs.planner.plan import plan
 from jobs.planner.view import Preempt, Start, Wait
-from jobs.store import attempts, lines, scenes
+from jobs.store import attempts, idempotency, lines, scenes, usage
 from jobs.tables import PlanningRound
 
 
@@ -43,7 +43,11 @@ def plan_unless_planned(session: Session, *, within_s: float = 0) -> list[Launch
     # A round in the future was before somebody set the database's clock back.
     if last is not None and asked_at - timedelta(seconds=within_s) < last.began_at <= began_at:
         return []
+    is_first_of_its_hour = last is None or _hour(last.began_at) != _hour(began_at)
     session.merge(PlanningRound(id=1, began_at=began_at))
+    if is_first_of_its_hour:  # here, since rounds are what all workers do between them
+        idempotency.forget(session, began_at)
+        usage.forget_faded(session, began_at)
     return plan_once(session)
 
 
@@ -83,6 +87,10 @@ def _start(session: Session, decision: Start) -> list[Launch]:
         scenes.distrust_request(session, decision.job_id, error)
         return []
     return [Launch(each.host_name, each.id, each.job_id, each.attempt) for each in placements]
+
+
+def _hour(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0)
 
 
 @contextmanager

@@ -1,11 +1,14 @@
 """Idempotency: a submission that is sent again under its key stores no second job.
 
-The header is that of draft-ietf-httpapi-idempotency-key-header.
+The header is that of draft-ietf-httpapi-idempotency-key-header. Whoever got no answer sends again within minutes, so a
+key counts for a week, and its row is not kept for ever.
 """
 
 import hashlib
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
 from jobs.column_types import storable
@@ -13,6 +16,9 @@ from jobs.database import lock_key, now
 from jobs.errors import KeyReusedError
 from jobs.store.jobs import Submission, get
 from jobs.tables import SubmissionKey
+
+KEPT = timedelta(days=7)
+"""For how long a key counts at least."""
 
 
 def once(session: Session, key: str | None, asked: str, submit: Callable[[], Submission]) -> Submission:
@@ -33,3 +39,8 @@ def once(session: Session, key: str | None, asked: str, submit: Callable[[], Sub
     if known.digest != digest:
         raise KeyReusedError(f"{key!r} was given to another submission, which is job {known.job_id}; take a new key")
     return Submission(get(session, known.job_id), ())
+
+
+def forget(session: Session, at: datetime) -> None:
+    """Remove the keys that count no more at the database's time `at`."""
+    session.execute(delete(SubmissionKey).where(SubmissionKey.created_at < at - KEPT))

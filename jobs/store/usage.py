@@ -6,7 +6,7 @@ A device counts as one whatever it is: a GPU, or a CPU slot.
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import delete, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,6 +16,9 @@ from jobs.planner.view import Account
 from jobs.settings import get_settings
 from jobs.store.transitions import changed
 from jobs.tables import Job, Lease, Quota, Usage
+
+FADED_HALF_LIVES = 40
+"""After so many, a thousand devices that were used for a year come to less than a second."""
 
 
 def add(session: Session, job: Job, device_s: float, at: datetime) -> None:
@@ -30,11 +33,9 @@ def add(session: Session, job: Job, device_s: float, at: datetime) -> None:
     with_quota = set(session.scalars(limited)) if labels else set()
     accounts = [each for each in accounts_of(job.user, job.labels) if each[0] == "user" or each[1] in with_quota]
     for kind, subject in sorted(accounts):  # two that end at once take the rows in the same order: no deadlock
-        session.execute(_insert_if_new(session).values(kind=kind, subject=subject, device_s=0.0, at=at))
+        session.execute(_hold(session, kind=kind, subject=subject, at=at))
         mine = (Usage.kind == kind, Usage.subject == subject)
-        row = session.execute(select(Usage.device_s, Usage.at).where(*mine).with_for_update()).one_or_none()
-        if row is None:
-            continue  # the quota of that label was removed at this moment
+        row = session.execute(select(Usage.device_s, Usage.at).where(*mine)).one()
         total = row.device_s * _faded(row.at, at) + device_s
         changed(session, update(Usage).where(*mine).values(device_s=total, at=max(at, row.at)))
 
@@ -72,6 +73,12 @@ def forget(session: Session, accounts: Iterable[Account]) -> None:
     session.execute(delete(Usage).where(tuple_(Usage.kind, Usage.subject).in_(list(accounts))))
 
 
+def forget_faded(session: Session, at: datetime) -> None:
+    """Remove, at the database's time `at`, what so many half-lives ago was used that nothing of it counts."""
+    half_life_s = get_settings().fair_share_half_life_s
+    session.execute(delete(Usage).where(Usage.at < at - timedelta(seconds=FADED_HALF_LIVES * half_life_s)))
+
+
 def accounts_of(user: str | None, labels: Mapping[str, str]) -> list[Account]:
     """Return every account that a job of this user with these labels is counted on."""
     return [("user", user or ""), *(("label", f"{key}={value}") for key, value in labels.items())]
@@ -83,7 +90,8 @@ def _faded(since: datetime, at: datetime) -> float:
     return math.pow(2, -age_s / get_settings().fair_share_half_life_s)
 
 
-def _insert_if_new(session: Session) -> postgresql.Insert | sqlite.Insert:
-    if session.get_bind().dialect.name == "sqlite":
-        return sqlite.insert(Usage).on_conflict_do_nothing()
-    return postgresql.insert(Usage).on_conflict_do_nothing()
+def _hold(session: Session, *, kind: str, subject: str, at: datetime) -> postgresql.Insert | sqlite.Insert:
+    """A statement after which an account has a row, held by this transaction: nobody removes it meanwhile."""
+    insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
+    new = insert(Usage).values(kind=kind, subject=subject, device_s=0.0, at=at)
+    return new.on_conflict_do_update(index_elements=["kind", "subject"], set_={"kind": Usage.kind})

@@ -3,9 +3,12 @@
 import threading
 from datetime import timedelta
 
-from jobs.database import lock_planning
+from sqlalchemy import select
+
+from jobs.database import lock_planning, now
 from jobs.planning import plan_once, plan_unless_planned
-from jobs.tables import PlanningRound
+from jobs.settings import get_settings
+from jobs.tables import PlanningRound, SubmissionKey, Usage
 from tests.integration.store.conftest import Service
 from tests.integration.store.statements import written
 from tests.integration.store.turns import wait_for_blocked
@@ -34,6 +37,24 @@ def test_a_round_that_the_clock_says_is_yet_to_come_keeps_nobody_from_planning(s
     job_id = service.submit("0")
 
     assert plan(service, within_s=60) == [job_id]
+
+
+def test_the_first_round_of_an_hour_removes_old_submission_keys_and_use_that_has_faded(service: Service) -> None:
+    job_id = service.submit("0")
+    with service.database.session_scope() as session:
+        at = now(session)
+        for key, age in (("old", timedelta(days=8)), ("young", timedelta(days=6))):
+            session.add(SubmissionKey(key=key, digest="0" * 64, job_id=job_id, created_at=at - age))
+        half_life = timedelta(seconds=get_settings().fair_share_half_life_s)
+        for user, since in (("faded", at - 41 * half_life), ("lately", at - half_life)):
+            session.add(Usage(kind="user", subject=user, device_s=1e6, at=since))
+        session.add(PlanningRound(id=1, began_at=at - timedelta(hours=1)))
+
+    plan(service)
+
+    with service.database.session_scope(read_only=True) as session:
+        assert set(session.scalars(select(SubmissionKey.key))) == {"young"}
+        assert set(session.scalars(select(Usage.subject))) == {"lately"}
 
 
 def test_a_round_that_fails_does_not_count(service: Service) -> None:
