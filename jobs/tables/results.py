@@ -1,0 +1,77 @@
+"""What runs bring forth: metrics, checkpoints, output."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, Boolean, ForeignKeyConstraint, Index, String, Text, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from jobs.tables.base import Base, Id
+
+
+class Metric(Base):
+    """One value of one metric after one step of one attempt."""
+
+    __tablename__ = "metrics"
+    __table_args__ = (ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),)
+
+    job_id: Mapped[int] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    step: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    attempt: Mapped[int] = mapped_column(primary_key=True)
+    epoch: Mapped[int]
+    at: Mapped[datetime]
+    value: Mapped[float | None]
+    """None where it is not finite; `kind` says which then."""
+    kind: Mapped[str | None] = mapped_column(String(4))
+
+
+class Checkpoint(Base):
+    """A committed checkpoint file. `removed_at` is set once the trainer has let go of the file."""
+
+    __tablename__ = "checkpoints"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),
+        UniqueConstraint("job_id", "attempt", "path"),
+    )
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[int] = mapped_column(Id)
+    attempt: Mapped[int]
+    host_name: Mapped[str]
+    path: Mapped[str] = mapped_column(Text)
+    """Absolute on that host."""
+    step: Mapped[int] = mapped_column(BigInteger)
+    epoch: Mapped[int]
+    sha256: Mapped[str] = mapped_column(String(64))
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    best: Mapped[bool] = mapped_column(Boolean)
+    values: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+    removed_at: Mapped[datetime | None]
+    storage: Mapped[str | None]
+    """Id of the storage that `path` lies in: a host that has it among its own can read the file."""
+    copy_url: Mapped[str | None] = mapped_column(Text)
+    """Where its copy under the checkpoint root lies, once it is whole: an absolute path, or an fsspec URL."""
+    copy_storage: Mapped[str | None]
+    """Id of the storage that the copy lies in."""
+
+
+class LogChunk(Base):
+    """A piece of one rank's output."""
+
+    __tablename__ = "log_chunks"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),
+        UniqueConstraint("job_id", "attempt", "rank", "offset"),
+        Index("ix_log_chunks_job_id_id", "job_id", "id"),
+    )
+
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[int] = mapped_column(Id)
+    attempt: Mapped[int]
+    rank: Mapped[int]
+    offset: Mapped[int] = mapped_column(BigInteger)
+    """Byte of the rank's log at which it begins."""
+    text: Mapped[str] = mapped_column(Text)
+    at: Mapped[datetime]
