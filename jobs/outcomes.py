@@ -31,6 +31,11 @@ class Failure:
     def cause(self) -> Cause:
         return Cause(self.report["cause"])
 
+    @property
+    def may_be_of_a_device(self) -> bool:
+        """Whether the device that the rank had may have caused it; it has no part in what the host's memory is for."""
+        return self.cause in OF_A_DEVICE and not self.report.get("oom_kill")
+
 
 def first_failure(failures: Sequence[Failure]) -> Failure | None:
     """Return the failure that the others followed from: the first by time, of those that are more than an echo.

@@ -101,8 +101,8 @@ class JobSpec(_Frozen):
     """Seconds that it may train, over all attempts; then it saves a checkpoint and has failed."""
     hang_limit_s: float | None = Field(default=None, ge=1, le=1e9)
     """Seconds that a rank may be without progress: no batch, in training or evaluation. Then the run is ended, with the
-    stacks of all ranks in their logs, and tried again. Start and compilation get ten times as long. None takes the
-    service's own; a script is watched only where it has one."""
+    stacks of all ranks in their logs, and tried again. Start and compilation get ten times as long, and to load torch
+    ten minutes at least. None takes the service's own; a script is watched only where it has one."""
     start_from: StartFrom | None = None
     """The checkpoint of another job to start from."""
     checkpoint_root: Text | None = None

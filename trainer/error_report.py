@@ -54,6 +54,8 @@ class ErrorReport(BaseModel):
     signal: str | None = None
     """Name of the signal that ended the rank, such as SIGKILL."""
     exit_code: int | None = None
+    oom_kill: bool = False
+    """The kernel had just ended a process for want of memory: no device is to blame."""
     log_tail: _Text | None = None
     """The last lines that the rank printed, or its launcher where no rank was at fault."""
 

@@ -186,7 +186,7 @@ def _as_known_here(report: ErrorReport, config: RunConfig, end: RankEnd | None) 
         return report.model_copy(update={"cause": Cause.DEVICE})
     if report.cause is Cause.KILLED_BY_SIGNAL and end is not None and end.oom_kill is not None:  # a loader process
         message = f"{report.message.rstrip('. ')}; {_NO_MEMORY[end.oom_kill]}"
-        return report.model_copy(update={"cause": _oom_cause(end.oom_kill), "message": message})
+        return report.model_copy(update={"cause": _oom_cause(end.oom_kill), "message": message, "oom_kill": True})
     return report
 
 
@@ -199,8 +199,9 @@ def _killed(log: Path, rank: int, end: RankEnd) -> ErrorReport:
     """Describe the end of a rank by a signal, which the rank itself had no time to."""
     name = signal_name(-end.status)
     cause, why = Cause.KILLED_BY_SIGNAL, ""
-    if name == "SIGKILL" and end.oom_kill is not None:
-        cause, why = _oom_cause(end.oom_kill), f": {_NO_MEMORY[end.oom_kill]}"
+    oom_kill = end.oom_kill if name == "SIGKILL" else None
+    if oom_kill is not None:
+        cause, why = _oom_cause(oom_kill), f": {_NO_MEMORY[oom_kill]}"
     elif name == "SIGKILL":
         why = " (from outside: by hand, or by what else looks after this host)"
     elif name == "SIGABRT":
@@ -208,7 +209,9 @@ def _killed(log: Path, rank: int, end: RankEnd) -> ErrorReport:
         cause = abort_cause(said) or cause
         why = f" (its log says why{f': {way}' if (way := advice(said)) else ''})"
     message = f"rank {rank} was ended by {name}{why}"
-    return ErrorReport(cause=cause, message=message, time=end.seen, rank=rank, signal=name)
+    return ErrorReport(
+        cause=cause, message=message, time=end.seen, rank=rank, signal=name, oom_kill=oom_kill is not None
+    )
 
 
 def _early_end(rank: int, end: RankEnd, why: str) -> ErrorReport:

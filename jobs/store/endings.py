@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from jobs.database import now
 from jobs.errors import StaleAttemptError
-from jobs.outcomes import OF_A_DEVICE, Failure, backoff_s, conclude, first_failure
+from jobs.outcomes import Failure, backoff_s, conclude, first_failure
 from jobs.settings import get_settings
 from jobs.states import Intent, Outcome, State, StopOrder
 from jobs.store import attempts, leases, quarantine, usage
@@ -127,7 +127,7 @@ def _conclude(session: Session, placements: Sequence[Placement], *, at: datetime
     changed(session, update(Attempt).where(*mine).values(ended_at=at, outcome=outcome, failure=report))
     if outcome is Outcome.SUCCEEDED:
         quarantine.forget_losses(session, placements)
-    elif outcome is Outcome.LOST and first is not None and first.cause in OF_A_DEVICE:
+    elif outcome is Outcome.LOST and first is not None and first.may_be_of_a_device:
         _blame(session, placements, attempt, first, at=at)
     to, columns = _next_state(job, outcome, first, at=at)
     columns["failure"] = report if outcome in (Outcome.FAILED, Outcome.LOST) else None

@@ -251,6 +251,7 @@ def test_a_rank_that_the_kernel_kills_ran_out_of_memory_where_it_was_at_its_own_
     ends = {1: RankEnd(-signal.SIGKILL, BEGUN, oom_kill=kill, phase="training")}
     error = error_of(conclude(run_dir, config(), ends, stopped_by=None))
     assert (error.rank, error.signal, error.cause) == (1, "SIGKILL", cause)
+    assert error.oom_kill is (kill is not None)
     assert said in error.message
 
 
@@ -262,6 +263,7 @@ def test_so_did_one_whose_loader_process_the_kernel_kills(
     ends = {1: RankEnd(EXIT_FAILED, BEGUN, oom_kill=kill, phase="training")}
     error = error_of(conclude(run_dir, config(), ends, stopped_by=None))
     assert error.cause is cause
+    assert error.oom_kill is (kill is not None)
     assert said in error.message
 
 

@@ -367,11 +367,15 @@ def test_a_loss_with_no_rank_at_fault_counts_on_all_devices_of_one_host_and_on_n
     assert losses == {("alpha", "cuda:0"): 1, ("alpha", "cuda:1"): 1}
 
 
-@pytest.mark.parametrize("cause", ["lost", "disk_full", "interrupted"])
-def test_a_loss_that_no_device_can_have_caused_counts_on_none(service: Service, cause: str) -> None:
+@pytest.mark.parametrize(
+    "failure",
+    [{"cause": "lost"}, {"cause": "disk_full"}, {"cause": "interrupted"}, KILLED | {"oom_kill": True}],
+    ids=["lost", "disk_full", "interrupted", "oom_kill"],
+)
+def test_a_loss_that_no_device_can_have_caused_counts_on_none(service: Service, failure: dict[str, Any]) -> None:
     (placement,) = service.run_on("alpha")
 
-    end(service, placement, failure={"cause": cause, "message": "gone", "rank": 0})
+    end(service, placement, failure=failure | {"message": "gone", "rank": 0})
 
     assert not any(row.losses for row in devices(service).values())
 
