@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     hang_limit_s: float = Field(default=1800, ge=1)
     """Seconds that a rank may be without progress, where the job does not say."""
     min_free_bytes: int = Field(default=1024**3, ge=0)
-    """Space on the run root below which a host gets no new jobs."""
+    """Space on this host's run root below which it gets no new jobs."""
     checkpoint_root: str | None = None
     """Where checkpoints are copied to as they are saved, so that other hosts can continue from them: a folder that the
     hosts share, or an fsspec URL (`s3://bucket/runs`). None leaves them in the run root alone."""

@@ -1,4 +1,4 @@
-"""The heartbeat of a worker whose sweeps take long."""
+"""What a worker says of its host, and that it lives, also where its sweeps take long."""
 
 import threading
 from collections.abc import Iterator
@@ -30,6 +30,20 @@ def database(postgresql_url: str) -> Iterator[Database]:
 def heard_at(database: Database) -> datetime:
     with database.session_scope(read_only=True) as session:
         return hosts.get(session, "alpha").heartbeat_at
+
+
+def test_a_worker_says_by_which_limit_and_at_which_ports_its_host_is_to_be_used(
+    database: Database, tmp_path: Path
+) -> None:
+    limits = {"min_free_bytes": 12_345, "rendezvous_ports": "29500-29501"}
+    settings = Settings(host_name="alpha", run_root=tmp_path, **limits)  # type: ignore[arg-type]  # by their fields
+    registration = Registration(database, settings, [], Storages(database, settings))
+
+    registration.keep()
+
+    with database.session_scope(read_only=True) as session:
+        host = hosts.get(session, "alpha")
+    assert {name: getattr(host, name) for name in limits} == limits
 
 
 def test_a_sweep_that_takes_long_does_not_put_its_host_out_of_contact_unless_it_stands_still(
