@@ -42,6 +42,12 @@ def test_a_short_job_passes_although_a_longer_one_that_asks_for_the_same_could_n
     assert started(host(), waiting, [run(9, 2, predicted_end=NOW + 60)]) == {4}
 
 
+def test_what_a_job_has_that_is_told_to_stop_comes_free_at_any_moment_however_long_it_was_to_train_yet() -> None:
+    made = scene(host(), [job(1, "cuda:0,cuda:1")], [run(9, 2, predicted_end=NOW + 9000, is_stopping=True)])
+
+    assert reservation(made, 1) == Reservation((1, 2), NOW)
+
+
 @pytest.mark.parametrize("end", [None, NOW - 5], ids=["unknown", "overdue"])
 def test_nobody_passes_a_job_that_waits_for_one_whose_end_can_not_be_foretold(end: float | None) -> None:
     waiting = [job(1, "cuda:0,cuda:1"), job(2, 1, duration_s=0.1)]
