@@ -71,6 +71,7 @@ def foresee(session: Session, spec: JobSpec) -> Forecast:
         reached = sight.readers.of_another(reach.saved(origin))
         job = replace(job, resumes_on=reached.hosts, resume_note=reached.note)
         warnings += filter(None, [lineage.warn_of_removal(session, origin)])
+    warnings += filter(None, [reach.warn_of_gang(session, spec, sight.scene.hosts)])
     decisions = plan(replace(sight.scene, waiting=(*sight.scene.waiting, job)))
     order = [each.job_id for each in decisions if isinstance(each, Start | Wait)]
     (decision,) = [each for each in decisions if isinstance(each, Start | Wait) and each.job_id == job.id]

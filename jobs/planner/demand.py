@@ -23,7 +23,7 @@ class Demand:
         self.per_node, self.nodes = request.per_node, request.nodes
         self.allowed = fleet.allowed_hosts(request, job.resumes_on)
         self.pool = fleet.pool_for(request)
-        self.note = job.resume_note if job.resumes_on is not None else None
+        self.note = job.resume_note
         self.unpreempted = -1
         """The highest priority for which stopping others was tried and did not help."""
         self._names = listed_names(request)

@@ -12,7 +12,7 @@ from jobs.errors import NotFoundError
 from jobs.planner.reasons import why_never
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
-from jobs.store import hosts, lineage, scenes
+from jobs.store import hosts, lineage, reach, scenes
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Job, JobEvent
 
@@ -60,7 +60,8 @@ def submit(session: Session, spec: JobSpec, *, parent_id: int | None = None) -> 
         parent_id=parent_id or (origin and origin.job_id),
         parent_checkpoint_id=origin and origin.id,
     )
-    impossible = why_never(spec.request, scenes.view_hosts(session, at))
+    fleet = scenes.view_hosts(session, at)
+    impossible = why_never(spec.request, fleet)
     if impossible:
         job.reason = impossible
     session.add(job)
@@ -68,6 +69,8 @@ def submit(session: Session, spec: JobSpec, *, parent_id: int | None = None) -> 
     record(session, job.id, "submitted", attempt=0, at=at, to_state=State.QUEUED, detail={})
     warnings = [] if impossible is None else [f"accepted, but {impossible}: the job waits until one is"]
     if origin is not None and (warning := lineage.warn_of_removal(session, origin)):
+        warnings.append(warning)
+    if (warning := reach.warn_of_gang(session, spec, fleet)) is not None:
         warnings.append(warning)
     return Submission(job, tuple(warnings))
 

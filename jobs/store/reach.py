@@ -1,11 +1,15 @@
 """Reach: which hosts can read the checkpoint that a waiting job will continue from."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
+from jobs.planner import view as planner
+from jobs.planner.matching import suitable_hosts
+from jobs.settings import get_settings
+from jobs.spec import JobSpec
 from jobs.tables import Checkpoint, Host
 
 
@@ -48,15 +52,21 @@ class Readers:
         """Return the reach of a job with these checkpoints, the furthest first.
 
         It waits for the hosts that can read its furthest one while there are enough of them in contact, one for each
-        node. A checkpoint that it cannot have any more is passed over.
+        node. A checkpoint that it cannot have any more is passed over, and the note says so of the furthest.
         """
+        passed_over: Saved | None = None
         for saved in checkpoints:
             readers = self._of(saved) & self._in_contact
-            if len(readers) >= nodes:
-                if readers == self._in_contact:
-                    return Reach(saved.step, None, None)
-                return Reach(saved.step, readers, f"its checkpoint of step {saved.step} is on {_only(readers)}")
-        return Reach(0, None, None)
+            if len(readers) < nodes:
+                passed_over = passed_over or saved
+                continue
+            is_everywhere = readers == self._in_contact
+            note = None if is_everywhere else f"its checkpoint of step {saved.step} is on {_only(readers)}"
+            if passed_over is not None:
+                where = "" if is_everywhere else f", which is on {_only(readers)}"
+                note = f"{self._lost(passed_over, nodes)}, so it continues from step {saved.step}{where}"
+            return Reach(saved.step, None if is_everywhere else readers, note)
+        return Reach(0, None, None if passed_over is None else f"{self._lost(passed_over, nodes)}, so it begins anew")
 
     def of_another(self, saved: Saved) -> Reach:
         """Return the reach of a job that is to start from the checkpoint of another: there is no doing without it."""
@@ -66,10 +76,33 @@ class Readers:
         note = f"checkpoint {saved.id} of job {saved.job_id}, which it starts from, is on {_only(readers)}"
         return Reach(0, readers, note)
 
+    def _lost(self, saved: Saved, nodes: int) -> str:
+        needs = "no such host is in contact" if nodes == 1 else f"fewer than {nodes} such hosts are in contact"
+        return f"its checkpoint of step {saved.step} is on {_only(self._of(saved) or {saved.host_name})}, and {needs}"
+
     def _of(self, saved: Saved) -> frozenset[str]:
         # One that was saved before storages had ids is in the run root of the host that saved it.
         own = {saved.host_name} if saved.storage is None else self._by_storage.get(saved.storage, set())
         return frozenset(own | self._by_storage.get(saved.copy_storage or "", set()))
+
+
+def warn_of_gang(session: Session, spec: JobSpec, hosts: Sequence[planner.Host]) -> str | None:
+    """Return what the submitter of a job on several of `hosts` should know, if these cannot all read what it saves."""
+    if spec.nodes == 1 or spec.checkpoint_root is not None or get_settings().checkpoint_root is not None:
+        return None
+    names = [host.name for host, _devices in suitable_hosts(spec.request, hosts)]
+    rows = session.execute(select(Host.name, Host.storages).where(Host.name.in_(names)).order_by(Host.name)).all()
+    if len(rows) < spec.nodes:
+        return None
+    for saving, own in rows:
+        for reading, in_reach in rows:
+            # The run root's comes first. One that has not said yet what it reads may share nothing.
+            if saving != reading and (not own or own[0] not in in_reach):
+                return (
+                    f"nodes: there is no checkpoint_root, and host {reading} cannot read what {saving} saves in its "
+                    "run root; on such hosts the job begins anew after each pause, preemption and lost attempt"
+                )
+    return None
 
 
 def by_job(session: Session, job_ids: Select[int]) -> Mapping[int, list[Saved]]:

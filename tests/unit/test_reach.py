@@ -37,15 +37,19 @@ def test_a_job_whose_checkpoint_every_host_in_contact_can_read_may_go_anywhere()
 def test_a_job_goes_on_from_an_earlier_checkpoint_once_nobody_in_contact_can_read_the_last() -> None:
     checkpoints = [saved(500, "disk-a"), saved(400, "disk-c")]
 
-    assert readers("beta", "gamma").of_own(checkpoints, nodes=1).step == 400
-    assert readers("beta", "gamma").of_own(checkpoints, nodes=1).hosts == frozenset({"gamma"})
-    assert readers("beta").of_own(checkpoints, nodes=1) == Reach(0, None, None)
+    lost = "its checkpoint of step 500 is on alpha only, and no such host is in contact"
+    continued = Reach(400, frozenset({"gamma"}), f"{lost}, so it continues from step 400, which is on gamma only")
+    assert readers("beta", "gamma").of_own(checkpoints, nodes=1) == continued
+    assert readers("gamma").of_own(checkpoints, nodes=1) == Reach(400, None, f"{lost}, so it continues from step 400")
+    assert readers("beta").of_own(checkpoints, nodes=1) == Reach(0, None, f"{lost}, so it begins anew")
 
 
 def test_every_node_of_a_gang_has_to_read_the_checkpoint() -> None:
     checkpoints = [saved(500, "disk-a"), saved(400, "share")]
 
     assert readers(*EVERYBODY).of_own(checkpoints, nodes=2).step == 400
+    lost = "its checkpoint of step 500 is on alpha only, and fewer than 2 such hosts are in contact"
+    assert readers(*EVERYBODY).of_own(checkpoints[:1], nodes=2) == Reach(0, None, f"{lost}, so it begins anew")
 
 
 def test_a_checkpoint_from_before_storages_had_ids_is_where_it_was_saved() -> None:

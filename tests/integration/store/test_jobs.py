@@ -9,6 +9,7 @@ from sqlalchemy import select, text
 
 from jobs.database import Database, now
 from jobs.errors import InvalidSpecError, NotFoundError
+from jobs.forecast import foresee
 from jobs.spec import JobSpec
 from jobs.states import Intent, Outcome, State
 from jobs.store import hosts, jobs
@@ -26,6 +27,23 @@ CATALOG = {
 def find(service: Service, **filters: Any) -> list[int]:
     with service.database.session_scope(read_only=True) as session:
         return [job.id for job in session.scalars(jobs.select_jobs(**filters))]
+
+
+def warnings(service: Service, **fields: Any) -> tuple[str, ...]:
+    """What the submitter of a job on two hosts is told; it is foretold the same."""
+    spec = JobSpec.model_validate({"device": "0", "nodes": 2, "train": {"model": "mlp", "data": "digits"}} | fields)
+    with service.database.session_scope(read_only=True) as session:
+        foretold = foresee(session, spec).warnings
+    with service.database.session_scope() as session:
+        told = jobs.submit(session, spec).warnings
+    assert [each for each in told if each.startswith("nodes:")] == [each for each in foretold if "nodes:" in each]
+    return told
+
+
+def set_storages(service: Service, **by_host: list[str]) -> None:
+    with service.database.session_scope() as session:
+        for name, storages in by_host.items():
+            session.get_one(Host, name).storages = storages
 
 
 def want(service: Service, job_id: int, intent: Intent) -> str:
@@ -79,6 +97,24 @@ def test_a_job_that_some_host_can_run_is_accepted_without_a_warning(service: Ser
     with service.database.session_scope() as session:
         spec = JobSpec.model_validate({"device": "0,1", "train": {"model": "mlp", "data": "digits"}})
         assert jobs.submit(session, spec).warnings == ()
+
+
+def test_a_job_on_several_hosts_that_cannot_read_each_others_checkpoints_is_accepted_with_a_warning(
+    service: Service,
+) -> None:
+    service.register("beta")
+    (warning,) = warnings(service)
+    assert "cannot read" in warning, "hosts that have not said yet what they read"
+
+    set_storages(service, alpha=["disk-a", "share"], beta=["disk-b", "share"])
+    (warning,) = warnings(service)
+    assert warning.startswith("nodes: there is no checkpoint_root, and host beta cannot read what alpha saves")
+
+    assert warnings(service, checkpoint_root="/share") == ()
+    assert warnings(service, nodes=1) == ()
+    assert warnings(service, device="5")[1:] == (), "no host could run it anyhow"
+    set_storages(service, alpha=["share", "disk-a"], beta=["share"])
+    assert warnings(service) == ()
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,13 @@ def test_a_job_whose_checkpoint_a_busy_host_can_read_is_told_both() -> None:
     assert reasons(plan(scene(hosts, waiting, [run(9, 1)]))) == {1: f"waits for cuda:0 (job 9) on alpha; {note}"}
 
 
+def test_a_job_that_waits_is_told_too_that_it_will_begin_anew_wherever_that_is() -> None:
+    note = "its checkpoint of step 500 is on beta only, and no such host is in contact, so it begins anew"
+    waiting = [job(1, 1, resume_note=note)]
+
+    assert reasons(plan(scene(host(cuda=1), waiting, [run(9, 1)]))) == {1: f"waits for cuda:0 (job 9) on alpha; {note}"}
+
+
 def test_a_job_that_rests_is_told_until_when() -> None:
     assert only_reason(host(), ask(1), not_before=NOW + 60) == (
         "rests until 1970-01-12 13:47:40 UTC, since its last attempt was lost"
