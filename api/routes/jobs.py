@@ -24,8 +24,7 @@ def submit_job(spec: JobSpec, response: Response, key: IdempotencyKey = None) ->
     `Idempotency-Key`.
     """
     with writing() as session:
-        asked = f"submit {spec.model_dump_json()}"
-        submission = idempotency.once(session, key, asked, lambda: jobs.submit(session, spec))
+        submission = idempotency.once(session, key, spec, lambda: jobs.submit(session, spec))
     return answer_submission(submission, response)
 
 

@@ -75,6 +75,5 @@ def change_job(job_id: JobId, changes: JobChanges) -> Job:
 def clone_job(job_id: JobId, clone: Clone, response: Response, key: IdempotencyKey = None) -> SubmittedJob:
     """Store a new job with the spec of this one and the changes, as `POST /jobs` does; `parent_id` names this one."""
     with writing() as session:
-        asked = f"clone {job_id} {clone.model_dump_json()}"
-        submission = idempotency.once(session, key, asked, lambda: verbs.clone(session, job_id, clone))
+        submission = idempotency.once(session, key, clone, lambda: verbs.clone(session, job_id, clone), of=job_id)
     return answer_submission(submission, response)

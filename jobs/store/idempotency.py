@@ -5,15 +5,16 @@ key counts for a week, and its row is not kept for ever.
 """
 
 import hashlib
+import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from pydantic import BaseModel
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from jobs.column_types import storable
 from jobs.database import lock_key, now
-from jobs.errors import KeyReusedError
+from jobs.errors import InvalidSpecError, KeyReusedError
 from jobs.store.jobs import Submission, get
 from jobs.tables import SubmissionKey
 
@@ -21,15 +22,18 @@ KEPT = timedelta(days=7)
 """For how long a key counts at least."""
 
 
-def once(session: Session, key: str | None, asked: str, submit: Callable[[], Submission]) -> Submission:
+def once(
+    session: Session, key: str | None, asked: BaseModel, submit: Callable[[], Submission], *, of: int | None = None
+) -> Submission:
     """Submit, or return the job that was stored under `key` before, as it is now; without a key, submit.
 
-    `asked` says all that was asked for. Raises KeyReusedError where the key was given to something else.
+    `asked` is what was asked for, and `of` the job that it is about. Raises KeyReusedError where the key was given to
+    something else.
     """
     if key is None:
         return submit()
     lock_key(session, key)  # of many at once, the first submits and the others find what it stored
-    digest = hashlib.sha256(storable(asked).encode()).hexdigest()
+    digest = _digest(asked, of)
     known = session.get(SubmissionKey, key, populate_existing=True)
     if known is None:
         submission = submit()
@@ -44,3 +48,12 @@ def once(session: Session, key: str | None, asked: str, submit: Callable[[], Sub
 def forget(session: Session, at: datetime) -> None:
     """Remove the keys that count no more at the database's time `at`."""
     session.execute(delete(SubmissionKey).where(SubmissionKey.created_at < at - KEPT))
+
+
+def _digest(asked: BaseModel, of: int | None) -> str:
+    try:
+        # Not pydantic's own JSON, which knows no lone surrogates: a client may send them, as escapes.
+        text = json.dumps([type(asked).__name__, of, asked.model_dump()], sort_keys=True, default=str)
+    except RecursionError as error:
+        raise InvalidSpecError("body", "nested too deep") from error
+    return hashlib.sha256(text.encode()).hexdigest()

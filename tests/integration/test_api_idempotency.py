@@ -84,3 +84,15 @@ def test_a_refused_submission_leaves_its_key_free(api: ApiServer, key: str) -> N
     problem_of(submit(api, key, start_from={"job": 999_999}), 422)
 
     assert submit(api, key).status_code == 201
+
+
+@pytest.mark.parametrize("value", [r'"\ud800"', "[" * 600 + "]" * 600], ids=["lone surrogate", "nested deep"])
+@pytest.mark.parametrize("with_key", [True, False])
+def test_odd_json_is_refused_with_and_without_a_key(api: ApiServer, key: str, value: str, with_key: bool) -> None:
+    job_id = api.submit()
+    headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if with_key else {})
+    body = f'{{"changes": {{"train": {{"model": {value}}}}}}}'
+
+    answer = api.http.post(f"/jobs/{job_id}/clone", content=body, headers=headers)
+
+    assert answer.status_code == 422, answer.text
