@@ -9,7 +9,7 @@ from jobs.planner.matching import fits, has_accelerator, in_order_of_name, liste
 from jobs.planner.pools import ListPool, ModelPool, Pool
 from jobs.planner.request import Request
 from jobs.planner.slots import Model, Slot
-from jobs.planner.view import Device, Host, RunningJob, Scene
+from jobs.planner.view import OUT_OF_CONTACT, Device, Host, Reservation, RunningJob, Scene
 
 UNKNOWN = math.inf
 
@@ -19,6 +19,7 @@ class Fleet:
 
     def __init__(self, scene: Scene) -> None:
         self.now = scene.now
+        self._all_hosts = scene.hosts
         self.hosts: list[Host] = sorted(
             (host for host in scene.hosts if host.closed is None), key=lambda each: each.name
         )
@@ -45,6 +46,11 @@ class Fleet:
         found = [self._by_id.get(device_id) for device_id in device_ids]
         known = [slot for slot in found if slot is not None]
         return known if len(known) == len(found) else None
+
+    def is_out_of_contact(self, reservation: Reservation | None) -> bool:
+        """Whether a reservation could be kept if only some of its hosts were not out of contact."""
+        missing = [each for each in reservation.device_ids if each not in self] if reservation is not None else []
+        return bool(missing) and self._silent.issuperset(missing)
 
     def held_by(self, job: RunningJob) -> list[Slot]:
         """Return the devices of a running job that are on open hosts."""
@@ -119,6 +125,12 @@ class Fleet:
             found = ListPool(names, self._by_name, loose=loose, kind=alike, changes=self._changes)
             self._list_pools[names] = found
         return found
+
+    @cached_property
+    def _silent(self) -> set[int]:
+        """The devices of hosts that are out of contact."""
+        silent = (host for host in self._all_hosts if host.closed == OUT_OF_CONTACT)
+        return {device.id for host in silent for device in host.devices if not device.quarantined}
 
     @cached_property
     def _by_name(self) -> list[dict[str, Slot]]:

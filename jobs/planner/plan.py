@@ -48,7 +48,9 @@ class _Plan:
             return [Wait(job.id, reasons.resting(job.not_before), line_key)]
         demand = self._demands.of(job)
         if demand.refusal is not None:
-            return [Wait(job.id, demand.refusal, line_key)]
+            # It is in nobody's way meanwhile. But a heartbeat that was missed must not cost it what was gathered there.
+            kept = job.reservation if self._fleet.is_out_of_contact(job.reservation) else None
+            return [Wait(job.id, demand.refusal, line_key, reservation=kept)]
         ends = UNKNOWN if job.duration_s is None else self._scene.now + job.duration_s
         refusal = self._quotas.refuse(job, ends)
         if refusal is not None:

@@ -23,6 +23,10 @@ class Device:
     """It is not handed out."""
 
 
+OUT_OF_CONTACT = "out of contact"
+"""Why a host is closed whose worker has not reported of late."""
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """A host with its devices."""

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from jobs.database import now
-from jobs.planner.view import Device, Host, Policy, Scene
+from jobs.planner.view import OUT_OF_CONTACT, Device, Host, Policy, Scene
 from jobs.settings import get_settings
 from jobs.store import hosts, lines, quotas, running, usage, waiting
 from jobs.store.reach import Readers
@@ -74,7 +74,7 @@ def view_hosts(session: Session, at: datetime) -> list[Host]:
 def why_closed(host: HostRow, at: datetime) -> str | None:
     """Return why a host gets no new jobs at the database's time `at`, in words that follow "it is"; else None."""
     if not hosts.is_alive(host, at):
-        return "out of contact"
+        return OUT_OF_CONTACT
     if host.drained_at is not None:
         return f"drained: {host.drain_note}" if host.drain_note else "drained"
     if host.free_bytes is not None and host.min_free_bytes is not None and host.free_bytes < host.min_free_bytes:

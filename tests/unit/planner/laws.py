@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from jobs.planner.matching import fits, has_accelerator, listed_names
-from jobs.planner.view import Account, Decision, Preempt, Scene, Start, Wait
+from jobs.planner.view import OUT_OF_CONTACT, Account, Decision, Preempt, Scene, Start, Wait
 
 
 def check(scene: Scene, decisions: Sequence[Decision]) -> None:
@@ -58,6 +58,7 @@ def gangs_whole_and_fitting(scene: Scene, decisions: Sequence[Decision]) -> None
 def reservations_undelayed(scene: Scene, decisions: Sequence[Decision]) -> None:
     """A device set aside for an earlier job is given only to one that ends, as foretold, before that may start."""
     durations = {job.id: job.duration_s for job in scene.waiting}
+    silent = _out_of_contact(scene)
     starts: dict[int, float | None] = {}
     for each in decisions:
         if isinstance(each, Start):
@@ -69,6 +70,8 @@ def reservations_undelayed(scene: Scene, decisions: Sequence[Decision]) -> None:
                     assert duration is not None
                     assert scene.now + duration <= start
         elif isinstance(each, Wait) and each.reservation is not None:
+            if silent.intersection(each.reservation.device_ids):
+                continue
             for device_id in each.reservation.device_ids:
                 start = each.reservation.start
                 if device_id not in starts:
@@ -126,12 +129,18 @@ def reservations_fitting(scene: Scene, decisions: Sequence[Decision]) -> None:
     jobs = {job.id: job for job in scene.waiting}
     devices = [device for host in scene.hosts if host.closed is None for device in host.devices]
     usable = {device.id for device in devices if not device.quarantined}
+    silent = _out_of_contact(scene)
     made = [each for each in decisions if isinstance(each, Wait) and each.reservation is not None]
-    assert len(made) <= scene.policy.reservations
+    in_force = [each for each in made if each.reservation and silent.isdisjoint(each.reservation.device_ids)]
+    assert len(in_force) <= scene.policy.reservations
     kept: set[int] = set()
     for each in made:
         reservation, before = each.reservation, jobs[each.job_id].reservation
         assert reservation is not None
+        if silent.intersection(reservation.device_ids):
+            assert reservation == before, "it is kept for when its hosts are back, and holds nothing meanwhile"
+            assert not each.waits_for
+            continue
         assert len(set(reservation.device_ids)) == jobs[each.job_id].request.device_count
         assert set(reservation.device_ids) <= usable
         assert not (reservation.preempts and kept.intersection(reservation.device_ids)), "nobody is stopped to overtake"
@@ -141,6 +150,11 @@ def reservations_fitting(scene: Scene, decisions: Sequence[Decision]) -> None:
         if before is not None and before.device_ids == reservation.device_ids and before.start is not None:
             assert reservation.start is not None
             assert reservation.start <= before.start, "it may only come earlier"
+
+
+def _out_of_contact(scene: Scene) -> set[int]:
+    """The devices on which a reservation holds nothing, and is only kept for when their hosts are back."""
+    return {device.id for host in scene.hosts if host.closed == OUT_OF_CONTACT for device in host.devices}
 
 
 def accounts(user: str | None, labels: object) -> list[Account]:

@@ -204,6 +204,25 @@ def test_only_the_first_jobs_have_devices_set_aside() -> None:
     assert waits(plan(made))[2].reservation is None
 
 
+@pytest.mark.parametrize(
+    ("closed", "kept"),
+    [(("out of contact", None), True), (("out of contact", "out of contact"), True), (("drained", None), False)],
+    ids=["one out of contact", "both out of contact", "one drained"],
+)
+def test_what_was_gathered_or_cleared_outlives_a_missed_heartbeat_and_is_nobody_elses_trouble_meanwhile(
+    closed: tuple[str, str | None], *, kept: bool
+) -> None:
+    before = Reservation((1, 11), NOW + 100, preempts=True)
+    hosts = [host("alpha", cuda=1, closed=closed[0]), host("beta", cuda=1, first_id=11, closed=closed[1])]
+    gang = job(1, ask(1, nodes=2), reservation=before)
+    made = scene(hosts, [gang, job(2, 1)])
+    back = scene([host("alpha", cuda=1), host("beta", cuda=1, first_id=11)], [gang, job(2, 1)])
+
+    assert waits(plan(made))[1].reservation == (before if kept else None)
+    assert set(starts(plan(made))) == ({2} if closed[1] is None else set())
+    assert set(starts(plan(back))) == {1}
+
+
 def test_nothing_is_set_aside_on_hosts_that_are_closed() -> None:
     hosts = [host("alpha", closed="out of contact"), host("beta", first_id=11)]
     told = plan(scene(hosts, [job(1, ask("cuda:0,cuda:1", host="alpha")), job(2, "cuda:0")]))
