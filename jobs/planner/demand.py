@@ -1,6 +1,7 @@
 """A demand: the jobs that ask for the same on the same hosts, and what the fleet can give them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from jobs.planner import reasons
 from jobs.planner.fleet import UNKNOWN, Fleet
@@ -26,6 +27,8 @@ class Demand:
         self.note = job.resume_note
         self.unpreempted = -1
         """The highest priority for which stopping others was tried and did not help."""
+        self.is_behind_a_head = False
+        """Whether a job before these is known to have devices set aside and may use some that these may use."""
         self._names = listed_names(request)
         self.refusal: str | None = None
         """Why none of these jobs can run on the open hosts."""
@@ -41,6 +44,10 @@ class Demand:
     def allows(self, host: int) -> bool:
         """Whether these jobs may run on a host, if it has the devices."""
         return self.allowed is None or host in self.allowed
+
+    def candidates(self) -> Iterator[Slot]:
+        """Every device that one of these jobs may use, busy or not."""
+        return chain.from_iterable(map(self.pool.slots_on, self.pool.hosts_with(self.per_node, self.allowed)))
 
     def in_rank_order(self, slots: list[Slot]) -> list[Slot]:
         """Order the devices of one node as the request lists them."""

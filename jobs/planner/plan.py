@@ -6,6 +6,7 @@ from itertools import groupby
 from jobs.planner import reasons, reservations
 from jobs.planner.demand import Demand, Demands
 from jobs.planner.fleet import UNKNOWN, Fleet
+from jobs.planner.heads import Heads
 from jobs.planner.order import in_line, is_resting
 from jobs.planner.preemption import Preemption
 from jobs.planner.quotas import Quotas
@@ -33,6 +34,7 @@ class _Plan:
         self._demands = Demands(self._fleet, scene.hosts)
         self._quotas = Quotas(scene)
         self._preemption = Preemption(scene, self._fleet)
+        self._heads = Heads(scene.policy.reservations)
         self._blocked = 0
         """Jobs so far that wait for devices."""
 
@@ -59,9 +61,12 @@ class _Plan:
         if slots is not None:
             return [self._start(job, demand, slots, ends)]
         self._blocked += 1
-        if self._blocked > max(MOST_FORESEEN, self._scene.policy.reservations):
+        is_settled = reservations.is_settled(job, demand)
+        if is_settled or self._heads.has_room_for(demand):
+            return self._reserve(job, demand, line_key, was_settled=is_settled)
+        if self._blocked > MOST_FORESEEN:
             return [Wait(job.id, demand.far_back, line_key)]
-        return self._wait(job, demand, line_key)
+        return self._foresee(job, demand, line_key)
 
     def _start(self, job: WaitingJob, demand: Demand, slots: list[Slot], ends: float) -> Start:
         for slot in slots:
@@ -73,13 +78,16 @@ class _Plan:
             nodes.append(Node(self._fleet.hosts[host].name, devices))
         return Start(job.id, tuple(nodes))
 
-    def _wait(self, job: WaitingJob, demand: Demand, line_key: float) -> list[Decision]:
-        if self._blocked > self._scene.policy.reservations:
-            slots = demand.soonest()
-            reason, holders = reasons.in_the_way(slots, self._fleet.hosts, demand.note)
-            start = reservations.book(self._fleet, slots, job)
-            return [Wait(job.id, reason, line_key, start, holders)]
+    def _foresee(self, job: WaitingJob, demand: Demand, line_key: float) -> list[Decision]:
+        slots = demand.soonest()
+        reason, holders = reasons.in_the_way(slots, self._fleet.hosts, demand.note)
+        start = reservations.book(self._fleet, slots, job)
+        return [Wait(job.id, reason, line_key, start, holders)]
+
+    def _reserve(self, job: WaitingJob, demand: Demand, line_key: float, *, was_settled: bool) -> list[Decision]:
         choice = reservations.choose(self._fleet, job, demand, self._preemption)
+        if not was_settled:
+            self._heads.add(demand, is_settled=choice.preempts)
         reason, holders = reasons.in_the_way(choice.slots, self._fleet.hosts, demand.note)
         start, reservation = reservations.make(self._fleet, choice, job)
         self._quotas.keep_turn(job, reservation.start)

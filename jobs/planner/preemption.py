@@ -7,6 +7,10 @@ from jobs.planner.fleet import Fleet
 from jobs.planner.slots import Slot
 from jobs.planner.view import RunningJob, Scene, WaitingJob
 
+PATIENCE_S = 300.0
+"""Nobody is stopped for a job that is foretold to start within so many seconds anyhow. To stop a run costs it what it
+has done since its last checkpoint, and the time to save and to start again."""
+
 
 @dataclass(frozen=True)
 class Clearing:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from jobs.planner.demand import Demand
 from jobs.planner.fleet import UNKNOWN, Fleet
-from jobs.planner.preemption import Clearing, Preemption
+from jobs.planner.preemption import PATIENCE_S, Preemption
 from jobs.planner.slots import Slot
 from jobs.planner.view import Reservation, RunningJob, WaitingJob
 
@@ -30,23 +30,35 @@ def ready(slots: list[Slot] | None, ends: float) -> list[Slot] | None:
     return slots if slots is not None and all(slot.can_be_used_until(ends) for slot in slots) else None
 
 
+def is_settled(job: WaitingJob, demand: Demand) -> bool:
+    """Whether others were stopped for a job, and the devices that this gives it are free or about to be."""
+    if job.reservation is None or not job.reservation.preempts:
+        return False
+    kept = demand.kept(job.reservation)
+    return kept is not None and all(_is_coming(slot) for slot in kept)
+
+
 def choose(fleet: Fleet, job: WaitingJob, demand: Demand, preemption: Preemption) -> Choice:
     """Choose what is set aside for a job: what was before, unless others are expected much sooner than ever before, or
-    stopping others gives it devices at once.
+    stopping others gives it at once what it would wait long for else.
 
     A gang that went from host to host with every new forecast would find none of them whole in the end.
     """
     before, kept = job.reservation, demand.kept(job.reservation)
     if before is None or kept is None:
-        clearing = preemption.clear(job, demand)
-        return _cleared(clearing, None) if clearing is not None else Choice(demand.soonest())
-    if all(_is_coming(slot) for slot in kept):
+        unaided = Choice(demand.soonest())
+    elif all(_is_coming(slot) for slot in kept):
         return Choice(kept, before.start, before.preempts)
+    else:
+        sooner = demand.soonest()
+        unaided = Choice(sooner if _is_worth_a_move(fleet, before, kept, sooner) else kept, before.start)
+    start = _expected(fleet, unaided.slots)
+    if start is not None and start - fleet.now <= PATIENCE_S:
+        return unaided
     clearing = preemption.clear(job, demand)
-    if clearing is not None:
-        return _cleared(clearing, before.start)
-    sooner = demand.soonest()
-    return Choice(sooner if _is_worth_a_move(fleet, before, kept, sooner) else kept, before.start)
+    if clearing is None:
+        return unaided
+    return Choice(clearing.slots, unaided.start, preempts=bool(clearing.victims), victims=clearing.victims)
 
 
 def make(fleet: Fleet, choice: Choice, job: WaitingJob) -> tuple[float | None, Reservation]:
@@ -73,10 +85,6 @@ def book(fleet: Fleet, slots: list[Slot], job: WaitingJob) -> float | None:
     for slot in slots:
         fleet.book(slot, until)
     return start
-
-
-def _cleared(clearing: Clearing, foretold: float | None) -> Choice:
-    return Choice(clearing.slots, foretold, preempts=bool(clearing.victims), victims=clearing.victims)
 
 
 def _is_coming(slot: Slot) -> bool:

@@ -112,7 +112,7 @@ class Policy:
     ageing_s: float = 600
     fair_share_s: float = 3600
     reservations: int = 64
-    """How many of the jobs that cannot start have devices set aside for them, from the head of the line on."""
+    """For how many jobs devices are set aside at most, of those that are first in the line for what they may use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,26 +20,34 @@ class Bounds:
         self._passed: list[tuple[float, int]] = []
         """Until when others may come before which job, a heap."""
         self._ahead: dict[int, int] = {}
-        """By job that waits and has nobody new before it: how many have started before it since then."""
+        """By job that waits and has nobody new before it: how often one before it has started, or come back to where it
+        stood, since then."""
+        self._back: set[int] = set()
+        """Jobs that came back since the last plan."""
 
     def arrive(self, job: WaitingJob) -> None:
         """Expect a job to start."""
         heapq.heappush(self._passed, (job.waits_from + passed_for_s(job.priority, self._policy), job.id))
 
+    def come_back(self, job_id: int) -> None:
+        """Count that a job which was stopped is in the line again."""
+        self._back.add(job_id)
+
     def note(self, now: float, decisions: Sequence[Decision]) -> None:
         """Take a plan into account, before those that it starts are asked about."""
         while self._passed and self._passed[0][0] <= now:
             self._ahead[heapq.heappop(self._passed)[1]] = 0
-        starts = 0
+        before = 0
         for decision in decisions:
             if isinstance(decision, Preempt):
                 continue
             if decision.job_id in self._ahead:
-                self._ahead[decision.job_id] += starts
-            starts += isinstance(decision, Start)
-            if isinstance(decision, Wait) and decision.reservation is not None:
-                start = decision.reservation.start
-                self._foretold_s = max(self._foretold_s, now if start is None else start - now)
+                self._ahead[decision.job_id] += before
+            before += isinstance(decision, Start) + (decision.job_id in self._back)
+            start = decision.reservation.start if isinstance(decision, Wait) and decision.reservation else None
+            if start is not None:
+                self._foretold_s = max(self._foretold_s, start - now)
+        self._back.clear()
 
     def of(self, job: WaitingJob) -> float:
         """Return the bound of a job that starts now, in seconds since its submission."""

@@ -139,6 +139,7 @@ class Simulation:
         self._left_s[job_id] = left_s
         # It keeps its place in the line.
         self.waiting[job_id] = replace(live.waited, duration_s=foretold_s(live.job, left_s), reservation=None)
+        self._bounds.come_back(job_id)
 
     def _plan(self) -> None:
         scene = Scene(

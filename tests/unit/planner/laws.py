@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from jobs.planner.matching import fits, has_accelerator, listed_names
-from jobs.planner.view import OUT_OF_CONTACT, Account, Decision, Preempt, Scene, Start, Wait
+from jobs.planner.matching import fits, has_accelerator, listed_names, suitable_devices
+from jobs.planner.view import OUT_OF_CONTACT, Account, Decision, Preempt, Scene, Start, Wait, WaitingJob
 
 
 def check(scene: Scene, decisions: Sequence[Decision]) -> None:
@@ -17,6 +17,7 @@ def check(scene: Scene, decisions: Sequence[Decision]) -> None:
     victims_named_by_the_rule(scene, decisions)
     waits_explained(scene, decisions)
     reservations_fitting(scene, decisions)
+    only_heads_have_reservations(scene, decisions)
 
 
 def each_job_once_in_order(scene: Scene, decisions: Sequence[Decision]) -> None:
@@ -131,8 +132,6 @@ def reservations_fitting(scene: Scene, decisions: Sequence[Decision]) -> None:
     usable = {device.id for device in devices if not device.quarantined}
     silent = _out_of_contact(scene)
     made = [each for each in decisions if isinstance(each, Wait) and each.reservation is not None]
-    in_force = [each for each in made if each.reservation and silent.isdisjoint(each.reservation.device_ids)]
-    assert len(in_force) <= scene.policy.reservations
     kept: set[int] = set()
     for each in made:
         reservation, before = each.reservation, jobs[each.job_id].reservation
@@ -152,9 +151,41 @@ def reservations_fitting(scene: Scene, decisions: Sequence[Decision]) -> None:
             assert reservation.start <= before.start, "it may only come earlier"
 
 
+def only_heads_have_reservations(scene: Scene, decisions: Sequence[Decision]) -> None:
+    """Who waits for devices has some set aside if nobody before it who has may use any of the same, and only then.
+
+    Those for whom others were stopped have theirs in any case, and are in nobody's way.
+    """
+    jobs = {job.id: job for job in scene.waiting}
+    stops_others = {each.for_job for each in decisions if isinstance(each, Preempt)}
+    awaited: set[int] = set()
+    heads = 0
+    for each in decisions:
+        if not isinstance(each, Wait) or not each.waits_for:
+            continue
+        candidates = _candidates(scene, jobs[each.job_id])
+        if each.reservation is not None and each.reservation.preempts and each.job_id not in stops_others:
+            continue
+        is_head = heads < scene.policy.reservations and not awaited & candidates
+        assert is_head is (each.reservation is not None)
+        heads += is_head
+        if each.reservation is not None and not each.reservation.preempts:
+            awaited |= candidates
+
+
 def _out_of_contact(scene: Scene) -> set[int]:
     """The devices on which a reservation holds nothing, and is only kept for when their hosts are back."""
     return {device.id for host in scene.hosts if host.closed == OUT_OF_CONTACT for device in host.devices}
+
+
+def _candidates(scene: Scene, job: WaitingJob) -> set[int]:
+    accelerated = has_accelerator(scene.hosts)
+    return {
+        device.id
+        for host in scene.hosts
+        if host.closed is None and (job.resumes_on is None or host.name in job.resumes_on)
+        for device in suitable_devices(job.request, host, accelerated=accelerated)
+    }
 
 
 def accounts(user: str | None, labels: object) -> list[Account]:

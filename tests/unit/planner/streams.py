@@ -120,7 +120,8 @@ class Stream:
         alone = job.waits_from + bounds.passed_for_s(job.priority, self.traffic.policy)
         others = [run for each, run in self.runs.items() if each != number and run.job.waits_from <= alone]
         ahead = sum(run.ended is None or run.ended > alone for run in others)
-        ahead += sum(at > alone for run in self.runs.values() for at in run.restarts)
+        # Each that was stopped comes back before it, and starts once more.
+        ahead += 2 * sum(at > alone for run in self.runs.values() for at in run.restarts)
         return bounds.longest_wait_s(
             job.priority,
             self.traffic.policy,

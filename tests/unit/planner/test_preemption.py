@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from jobs.planner.plan import plan
+from jobs.planner.preemption import PATIENCE_S
 from jobs.planner.view import Preempt, Reservation, RunningJob, WaitingJob
 from tests.unit.planner.drawing import NOW, ask, host, job, preempted, run, scene, started, starts, waits
 
@@ -45,6 +46,24 @@ def test_the_waiting_jobs_own_priority_counts_and_not_how_long_it_has_waited() -
 def test_nobody_is_stopped_while_something_is_free() -> None:
     assert stopped(low(9, 1)) == set()
     assert started(host(), [urgent()], [low(9, 1)]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("end", "victims"),
+    [(PATIENCE_S, set()), (PATIENCE_S + 1, {9}), (None, {9})],
+    ids=["soon", "later", "unknown"],
+)
+def test_nobody_is_stopped_for_a_job_that_is_foretold_to_start_soon_anyhow(
+    end: float | None, victims: set[int]
+) -> None:
+    assert stopped(low(9, 1), run(8, 2, predicted_end=end and NOW + end)) == victims
+
+
+def test_a_job_that_has_waited_for_its_reservation_has_others_stopped_only_if_that_is_not_to_come_soon() -> None:
+    waiting = urgent(wants="cuda:0", reservation=Reservation((1,), NOW - 60))
+
+    assert stopped(low(9, 1, predicted_end=NOW + PATIENCE_S), waiting=waiting) == set()
+    assert stopped(low(9, 1, predicted_end=NOW + PATIENCE_S + 1), waiting=waiting) == {9}
 
 
 def test_nobody_is_stopped_in_vain() -> None:
@@ -130,6 +149,26 @@ def test_the_stopped_job_does_not_take_its_devices_back() -> None:
     ]
 
     assert starts(plan(scene(host(cuda=1), waiting))) == {1: [("alpha", ["cuda:0"])]}
+
+
+def test_several_have_others_stopped_for_them_at_once() -> None:
+    decisions = plan(scene(host(), [urgent(1), urgent(2), urgent(3)], [low(8, 1), low(9, 2)]))
+
+    assert preempted(decisions) == {9: 1, 8: 2}
+
+
+def test_what_is_set_aside_for_the_first_in_the_line_is_kept_while_others_stop_for_one_before_it() -> None:
+    gang = job(2, 2, reservation=Reservation((2, 3), NOW + 900))
+    waiting = [urgent(1, "cuda:0", reservation=Reservation((1,), NOW - 1, preempts=True)), gang, job(3, 1)]
+    running = [low(8, 1, is_stopping=True), run(9, 3, predicted_end=NOW + 900)]
+    decisions = plan(scene(host(cuda=3), waiting, running))
+
+    assert starts(decisions) == {}
+    assert [waits(decisions)[number].reservation for number in (1, 2, 3)] == [
+        Reservation((1,), NOW - 1, preempts=True),
+        Reservation((2, 3), NOW + 900),
+        None,
+    ]
 
 
 def test_nobody_is_stopped_on_devices_that_a_job_further_ahead_waits_for() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.planner.bounds import longest_wait_s
-from jobs.planner.plan import plan
+from jobs.planner.plan import MOST_FORESEEN, plan
 from jobs.planner.view import Policy, Reservation, Scene, Start, WaitingJob
 from tests.unit.planner.drawing import NOW, ask, host, job, run, scene, started, starts, waits
 
@@ -83,7 +83,7 @@ def test_a_reservation_starts_when_the_last_of_its_devices_is_expected() -> None
     assert reservation(scene(host(), [job(1, 2)], running), 1) == Reservation((1, 2), NOW + 60)
 
 
-def test_a_second_reservation_on_the_same_devices_comes_after_the_first() -> None:
+def test_the_second_in_the_line_for_some_devices_is_foretold_to_start_after_the_first() -> None:
     waiting = [job(1, 2, duration_s=100), job(2, 2, duration_s=10), job(3, 2)]
     told = waits(plan(scene(host(), waiting, [run(9, 1, 2, predicted_end=NOW + 60)])))
 
@@ -108,11 +108,58 @@ def test_where_nothing_can_be_foretold_a_job_waits_where_the_most_is_free() -> N
     assert reservation(scene(hosts, [job(1, 3)], running), 1).device_ids == (11, 12, 13)
 
 
-def test_jobs_of_unknown_length_wait_for_different_devices() -> None:
+def test_devices_are_set_aside_only_for_who_is_first_in_the_line_for_them() -> None:
     hosts = [host("alpha"), host("beta", first_id=11)]
     told = waits(plan(scene(hosts, [job(1, 2), job(2, 2), job(3, 1)], [run(8, 1, 2), run(9, 11, 12)])))
 
-    assert [each.reservation and each.reservation.device_ids for each in told.values()] == [(1, 2), (11, 12), (1,)]
+    assert [each.reservation and each.reservation.device_ids for each in told.values()] == [(1, 2), None, None]
+
+
+def test_a_gang_is_not_passed_on_its_host_while_the_first_in_the_line_waits_for_another() -> None:
+    hosts = [host("alpha"), host("beta", first_id=11)]
+    waiting = [
+        job(1, ask("cuda:0,cuda:1", host="alpha")),
+        job(2, ask(2, host="beta")),
+        job(3, ask(1, host="beta")),
+    ]
+    told = plan(scene(hosts, waiting, [run(8, 1), run(9, 11)]))
+
+    assert starts(told) == {}
+    assert {number: each.reservation for number, each in waits(told).items()} == {
+        1: Reservation((1, 2), None),
+        2: Reservation((11, 12), None),
+        3: None,
+    }
+
+
+def test_one_who_may_use_a_single_device_of_those_before_it_is_not_first() -> None:
+    """Nor does it come before those after it, which are first for devices that only it could use as well."""
+    waiting = [job(1, "cuda:0,cuda:1"), job(2, "cuda:1,cuda:2"), job(3, "cuda:2,cuda:3")]
+    told = waits(plan(scene(host(cuda=4), waiting, [run(9, 1, 4)])))
+
+    assert [each.reservation and each.reservation.device_ids for each in told.values()] == [(1, 2), None, (3, 4)]
+
+
+def test_hosts_too_small_for_a_job_are_not_among_what_it_may_use() -> None:
+    hosts = [host("alpha"), host("beta", cuda=1, first_id=11)]
+    waiting = [job(1, 2), job(2, ask("cuda:0", host="beta"))]
+
+    assert waits(plan(scene(hosts, waiting, [run(8, 1), run(9, 11)])))[2].reservation == Reservation((11,), None)
+
+
+def test_a_reservation_is_dropped_once_somebody_comes_before_the_job() -> None:
+    waiting = [job(2, 2, reservation=Reservation((1, 2), NOW + 60)), job(1, 2)]
+    told = waits(plan(scene(host(), waiting, [run(9, 2, predicted_end=NOW + 60)])))
+
+    assert [told[number].reservation for number in (1, 2)] == [Reservation((1, 2), NOW + 60), None]
+
+
+def test_one_who_is_first_for_its_devices_has_them_set_aside_however_many_wait_for_others() -> None:
+    hosts = [host("alpha", cuda=1), host("beta", first_id=11)]
+    crowd = [job(number, ask(1, host="alpha")) for number in range(1, MOST_FORESEEN + 2)]
+    gang = job(500, ask(2, host="beta"))
+
+    assert reservation(scene(hosts, [*crowd, gang], [run(8, 1), run(9, 12)]), 500) == Reservation((11, 12), None)
 
 
 def test_a_reservation_is_kept_although_other_devices_would_be_as_good() -> None:
@@ -196,9 +243,9 @@ def test_a_reservation_on_a_host_that_was_closed_is_made_anew_on_another() -> No
     assert reservation(scene(hosts, [kept], [run(9, 11)]), 1) == Reservation((11, 12), None)
 
 
-def test_only_the_first_jobs_have_devices_set_aside() -> None:
-    waiting = [job(1, "cuda:0,cuda:1"), job(2, "cuda:0,cuda:2"), job(3, "cuda:2")]
-    made = scene(host(cuda=3), waiting, [run(9, 1)], policy=Policy(reservations=1))
+def test_no_more_jobs_than_the_policy_says_have_devices_set_aside() -> None:
+    waiting = [job(1, "cuda:0"), job(2, "cuda:1,cuda:2"), job(3, "cuda:2")]
+    made = scene(host(cuda=3), waiting, [run(9, 1, 2)], policy=Policy(reservations=1))
 
     assert starts(plan(made)) == {3: [("alpha", ["cuda:2"])]}
     assert waits(plan(made))[2].reservation is None
@@ -237,10 +284,10 @@ def test_nothing_is_set_aside_for_a_job_that_rests() -> None:
     assert started(host(), waiting) == {2}
 
 
-def test_jobs_too_far_back_for_a_reservation_are_still_told_when_they_may_start() -> None:
+def test_jobs_that_have_nothing_set_aside_are_still_told_when_they_may_start() -> None:
     waiting = [job(number, 2, duration_s=10) for number in range(1, 4)]
     running = [run(9, 1, 2, predicted_end=NOW + 60)]
-    told = waits(plan(scene(host(), waiting, running, policy=Policy(reservations=1))))
+    told = waits(plan(scene(host(), waiting, running)))
 
     assert [each.predicted_start for each in told.values()] == [NOW + 60, NOW + 70, NOW + 80]
 
