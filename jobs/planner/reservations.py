@@ -10,6 +10,8 @@ from jobs.planner.view import Reservation, RunningJob, WaitingJob
 
 WORTH_A_MOVE = 0.9
 """A job moves to devices for which it waits at most this part of the time."""
+MOST_FORETOLD_S = 10 * 365 * 86_400.0
+"""Further ahead nothing is foretold: many limits one after the other lead beyond any date that can be written."""
 
 
 @dataclass(frozen=True)
@@ -107,4 +109,4 @@ def _is_worth_a_move(fleet: Fleet, before: Reservation, kept: list[Slot], sooner
 
 def _expected(fleet: Fleet, slots: list[Slot]) -> float | None:
     start = max(fleet.now, *(slot.free_at for slot in slots))
-    return None if start == UNKNOWN else start
+    return None if start - fleet.now > MOST_FORETOLD_S else start

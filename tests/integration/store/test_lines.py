@@ -66,6 +66,17 @@ def test_an_end_that_draws_nearer_as_foretold_is_not_written_again(service: Serv
     assert statements == []
 
 
+def test_jobs_whose_limits_add_up_to_thousands_of_years_stop_no_plan(service: Service) -> None:
+    far = [service.submit("0", time_limit_s=1e9, user="mallory") for _ in range(255)]
+    assert [placement.job_id for placement in service.plan()] == far[:1]
+
+    other = service.submit("1", user="ada")
+
+    assert [placement.job_id for placement in service.plan()] == [other]
+    assert service.job(far[-1]).predicted_start is None
+    assert service.job(far[-1]).reason is not None
+
+
 def test_a_reservation_of_another_release_is_dropped_and_its_devices_are_free(service: Service) -> None:
     service.run("0")
     job_id = service.submit("0")

@@ -317,3 +317,24 @@ def test_a_gang_starts_within_the_bound_however_many_small_jobs_keep_coming() ->
             elif each.job_id in waiting:
                 waiting[each.job_id] = replace(waiting[each.job_id], reservation=waits([each])[each.job_id].reservation)
     raise AssertionError(f"the gang did not start within {bound_s} s")
+
+
+def test_a_start_that_lies_ten_years_ahead_is_not_foretold_and_the_line_behind_it_is_planned_all_the_same() -> None:
+    year_s = 365 * 86_400.0
+    waiting = [job(number, "cuda:0", duration_s=4 * year_s) for number in range(1, 30)]
+    decisions = waits(plan(scene(host(), waiting, [run(99, 1, predicted_end=NOW + year_s)])))
+
+    foretold = {number: each.predicted_start for number, each in decisions.items()}
+    assert [foretold[number] for number in (1, 2, 3, 4, 29)] == [
+        NOW + year_s,
+        NOW + 5 * year_s,
+        NOW + 9 * year_s,
+        None,
+        None,
+    ]
+
+
+def test_a_reservation_whose_devices_come_free_in_a_thousand_years_has_no_start() -> None:
+    made = scene(host(), [job(1, "cuda:0,cuda:1")], [run(9, 2, predicted_end=NOW + 1000 * 365 * 86_400)])
+
+    assert reservation(made, 1) == Reservation((1, 2), None)
