@@ -42,6 +42,8 @@ class HostStatus:
     """Name or address at which the ranks of other hosts reach it."""
     storages: Sequence[str]
     """Ids of the storages in its reach, that of its run root first."""
+    looked_at: datetime | None
+    """Database's time of its last look for them; None before the first, while it may have others in reach."""
     free_bytes: int
     """Space left on its run root."""
     min_free_bytes: int
@@ -65,7 +67,8 @@ def register(
     HostNameTakenError while any other has the name and has reported within `host_timeout_s`.
     """
     at = now(session)
-    host = session.get(Host, name, populate_existing=True, with_for_update=True)
+    # Its name does not change: whoever writes a placement there need not wait.
+    host = session.get(Host, name, populate_existing=True, with_for_update={"key_share": True})
     if host is None:
         host = Host(name=name, registered_at=at, storages=[])
         session.add(host)
@@ -123,6 +126,9 @@ def beat(session: Session, name: str, *, worker: str) -> None:
 def set_status(session: Session, name: str, status: HostStatus) -> None:
     """Publish what a host says of itself."""
     values = vars(status) | {"storages": list(status.storages)}
+    # A worker that has only just started knows less than the one before it, whose word stands until it has looked.
+    if status.looked_at is None and session.scalars(select(Host.storages).where(Host.name == name)).one_or_none():
+        del values["storages"], values["looked_at"]
     changed(session, update(Host).where(Host.name == name).values(**values))
 
 

@@ -5,7 +5,7 @@ Each supervisor renews those of its own placement: a host that is cut off loses 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy import or_, select, update
 from sqlalchemy.orm import Session
@@ -52,9 +52,8 @@ def claim(session: Session, placement_id: int, supervisor: str) -> Placement:
     statement = update(Placement).where(Placement.id == placement_id, free)
     if not changed(session, statement.values(claimed_at=at, heartbeat_at=at, supervisor=supervisor)):
         raise StaleAttemptError(f"placement {placement_id} is taken")
-    placement = attempts.get_placement(session, placement_id)
-    renew(session, placement)
-    return placement
+    _extend(session, placement, at)
+    return attempts.get_placement(session, placement_id)
 
 
 def renew(session: Session, placement: Placement) -> Renewal:
@@ -64,11 +63,9 @@ def renew(session: Session, placement: Placement) -> Renewal:
     """
     at = now(session)
     attempts.fence(session, placement)
-    lease_s = get_settings().lease_s
     changed(session, update(Placement).where(Placement.id == placement.id).values(heartbeat_at=at))
-    held = update(Lease).where(Lease.placement_id == placement.id, Lease.released_at.is_(None))
-    changed(session, held.values(expires_at=at + timedelta(seconds=lease_s)))
-    return Renewal(read_orders(session, placement), lease_s)
+    _extend(session, placement, at)
+    return Renewal(read_orders(session, placement), get_settings().lease_s)
 
 
 def read_orders(session: Session, placement: Placement) -> Orders:
@@ -97,3 +94,8 @@ def have_run_out(session: Session, placement: Placement) -> bool:
     """Whether the placement's leases are over. To be asked with the attempt's row held: its supervisor may renew."""
     live = (Lease.placement_id == placement.id, Lease.released_at.is_(None))
     return session.execute(select(Lease.id).where(*live, Lease.expires_at <= now(session)).limit(1)).first() is not None
+
+
+def _extend(session: Session, placement: Placement, at: datetime) -> None:
+    held = update(Lease).where(Lease.placement_id == placement.id, Lease.released_at.is_(None))
+    changed(session, held.values(expires_at=at + timedelta(seconds=get_settings().lease_s)))

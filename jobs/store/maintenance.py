@@ -73,7 +73,9 @@ def running(session: Session) -> Sequence[Row[str, int, int]]:
 
 def get(session: Session, name: str) -> Host:
     """Return a host that was not removed, with its row held. Raises NotFoundError."""
-    host = session.get(Host, name, populate_existing=True, with_for_update=True)
+    # Not against those who only refer to it: a supervisor that writes its placement has the attempt's row, which an
+    # eviction is about to wait for.
+    host = session.get(Host, name, populate_existing=True, with_for_update={"key_share": True})
     if host is None or host.removed_at is not None:
         raise NotFoundError(f"no host {name!r}")
     return host

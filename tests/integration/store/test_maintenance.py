@@ -8,7 +8,7 @@ from sqlalchemy import update
 from jobs.database import lock_planning, now
 from jobs.errors import HostNameTakenError, NotFoundError, StateConflictError
 from jobs.states import Outcome
-from jobs.store import hosts, maintenance
+from jobs.store import hosts, leases, maintenance
 from jobs.tables import Attempt, DeviceRow, Host
 from tests.integration.store.conftest import WORKER, Service
 from tests.integration.store.turns import wait_for_blocked
@@ -85,6 +85,23 @@ def test_a_drain_waits_for_the_plan_that_saw_the_host_open(postgres_service: Ser
 
     assert undrained is None
     assert host(service).drained_at is not None
+
+
+def test_an_eviction_and_a_supervisor_that_writes_its_placement_do_not_wait_for_each_other_in_a_circle(
+    postgres_service: Service,
+) -> None:
+    service = postgres_service
+    placement = service.launch("0")
+    drainer = threading.Thread(target=drain, args=(service,), kwargs={"evict": True})
+    with service.database.session_scope() as session:
+        placement = leases.claim(session, placement.id, "1:1")
+        drainer.start()  # it has the host's row, and waits for the attempt's
+        wait_for_blocked(service.database)
+        # Written for the second time in a transaction, a row's references are checked anew, which takes the host's.
+        leases.renew(session, placement)
+    drainer.join()
+
+    assert orders(service, placement.job_id) == [("drained", "host alpha is drained")]
 
 
 def test_a_released_device_is_handed_out_with_its_losses_forgotten(service: Service) -> None:
