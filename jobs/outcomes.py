@@ -24,7 +24,7 @@ class Failure:
     report: dict[str, Any]
     """Its error report (`trainer.error_report`), as JSON."""
     spends_retry: bool
-    """False where whoever shut its host down told it to stop."""
+    """False where whoever shut its host down told it to stop, and where its host could not begin it."""
     ended_at: datetime
 
     @property

@@ -11,6 +11,7 @@ from jobs.settings import get_settings
 from jobs.wakeups import LAUNCH, PLAN, get_celery
 from worker import host, telemetry
 from worker.care import Care
+from worker.fitness import Fitness
 from worker.heartbeat import Heartbeat
 from worker.planning import Planning
 from worker.registration import Registration
@@ -31,11 +32,12 @@ class Worker:
         database = get_database()
         self.storages = Storages(database, self._settings)
         devices = host.find_devices(self._settings)
-        self.registration = Registration(database, self._settings, devices, self.storages)
+        fitness = Fitness(self._settings.run_root)
+        self.registration = Registration(database, self._settings, devices, self.storages, fitness)
         self._devices = devices
         self._database = database
         self._telemetry: Telemetry | None = None
-        self.care = Care(database, self._settings)
+        self.care = Care(database, self._settings, fitness)
         self.planning = Planning(database)
         self.tick = Tick(
             database, self._settings, self.registration, self.care, self.planning, on_orphaned=_end_with_owner

@@ -15,12 +15,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from jobs.database import Database, now
 from jobs.errors import StaleAttemptError
 from jobs.settings import Settings
-from jobs.store import attempts, leases, quarantine
+from jobs.store import attempts, hosts, leases, quarantine
 from jobs.tables import Placement
 from trainer.log_tail import log_tail
 from trainer.process_identity import identity, is_alive, is_local
 from worker import cgroups, ending, failure_reports
 from worker.clock import clock
+from worker.fitness import Fitness
 from worker.processes import SUPERVISOR_VARIABLE, end_run, kill_all, marked_processes, signal_process
 
 LEAVE_S = 5
@@ -36,9 +37,10 @@ log = structlog.get_logger()
 class Care:
     """Looks after the placements of one host. The tick and the wake-ups share it, one round at a time."""
 
-    def __init__(self, database: Database, settings: Settings) -> None:
+    def __init__(self, database: Database, settings: Settings, fitness: Fitness) -> None:
         self._database = database
         self._settings = settings
+        self._fitness = fitness
         self._turn = threading.Lock()
         self._looked_for_strays_at = float("-inf")
         self._supervisors: dict[int, str] = {}
@@ -52,6 +54,7 @@ class Care:
     def round(self) -> None:
         """Bring the processes of this host in line with its open placements."""
         with self._turn:
+            self._fitness.look()
             with self._database.session_scope(read_only=True) as session:
                 placements = attempts.open_placements(session, self._settings.host_name)
             self._supervisors = {each.id: each.supervisor for each in placements if each.supervisor is not None}
@@ -105,6 +108,8 @@ class Care:
             self._start_or_give_up(placement, in_use)
             return
         assert placement.supervisor is not None, "a claim names its supervisor"
+        if placement.supervisor != self._me and placement.id in self._started:
+            self._fitness.note_begun()
         # Of one in another container nothing can be said: its lease decides.
         is_dead = is_local(placement.supervisor) and not is_alive(placement.supervisor)
         if is_dead or placement.supervisor == self._me:  # the latter was given up, and could not be ended yet
@@ -121,10 +126,11 @@ class Care:
             try:
                 self._started[placement.id] = self._start_supervisor(placement)
             except OSError as error:
-                self._give_up(placement, f"its supervisor could not be started: {error}")
+                self._give_up(placement, f"its supervisor could not be started: {error}", is_unfit=True)
         elif child.poll() is not None:
             tail = log_tail(Path(placement.run_dir) / "supervisor.log", most_bytes=1000) or ""
-            self._give_up(placement, f"its supervisor exited with status {child.returncode} before its claim: {tail}")
+            why = f"its supervisor exited with status {child.returncode} before its claim: {tail}"
+            self._give_up(placement, why, is_unfit=True)
 
     def _start_supervisor(self, placement: Placement) -> "subprocess.Popen[bytes]":
         """Start a supervisor that outlives this worker. It claims the placement itself: of two, one leaves."""
@@ -142,14 +148,22 @@ class Care:
         log.info("supervisor_started", job_id=placement.job_id, attempt=placement.attempt, pid=child.pid)
         return child
 
-    def _give_up(self, placement: Placement, why: str) -> None:
-        """End a placement that no supervisor has claimed, by claiming it: a late supervisor then finds it taken."""
+    def _give_up(self, placement: Placement, why: str, *, is_unfit: bool = False) -> None:
+        """End a placement that no supervisor has claimed, by claiming it: a late supervisor then finds it taken.
+
+        `is_unfit` says that this host may be unable to start any.
+        """
         with self._database.session_scope() as session:
             try:
                 placement = leases.claim(session, placement.id, self._me)
             except StaleAttemptError as error:
                 log.info("claimed_meanwhile", reason=str(error))
                 return
+        if is_unfit:
+            # Before its end, after which there is a new plan: that must find this host closed.
+            self._fitness.note_not_begun(why)
+            with self._database.session_scope() as session:
+                hosts.set_fault(session, self._settings.host_name, self._fitness.fault())
         self._rescue(placement, why)
 
     def _rescue(self, placement: Placement, why: str) -> None:
@@ -164,7 +178,13 @@ class Care:
             if still_used is None:
                 return  # the next round tries again; meanwhile the devices stay leased
         try:
-            ending.finish(self._database, current, failure_reports.lost(why), still_used=still_used)
+            ending.finish(
+                self._database,
+                current,
+                failure_reports.lost(why),
+                spends_retry=current.supervisor != self._me,  # given up: nothing that the job does came into it
+                still_used=still_used,
+            )
         except StaleAttemptError as error:
             log.info("ended_by_others", reason=str(error))
 

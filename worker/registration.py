@@ -13,6 +13,7 @@ from jobs.store import hosts
 from trainer.process_identity import identity, is_alive, is_local
 from worker import host, storage
 from worker.clock import clock
+from worker.fitness import Fitness
 from worker.storage import Storages
 
 log = structlog.get_logger()
@@ -22,12 +23,18 @@ class Registration:
     """Keeps the database's row of this host up to date."""
 
     def __init__(
-        self, database: Database, settings: Settings, devices: Sequence[hosts.DeviceInfo], storages: Storages
+        self,
+        database: Database,
+        settings: Settings,
+        devices: Sequence[hosts.DeviceInfo],
+        storages: Storages,
+        fitness: Fitness,
     ) -> None:
         self._database = database
         self._settings = settings
         self._devices = devices
         self._storages = storages
+        self._fitness = fitness
         self._me = identity(os.getpid())
         self._address = host.LOOPBACK
         self._catalog: dict[str, object] | None = None
@@ -111,5 +118,6 @@ class Registration:
             with self._database.session_scope() as session:
                 hosts.set_catalog(session, self._settings.host_name, self._catalog)
         except ValueError as error:
+            fault=self._fitness.fault(),
             log.error("catalog_invalid", error=str(error))
         self._catalog = None

@@ -23,6 +23,9 @@ from jobs.store.transitions import changed, move
 from jobs.tables import Attempt, Job, Lease, Placement
 from trainer.errors import Cause
 
+NOT_BEGUN = frozenset({Cause.DISK_FULL, Cause.LOST})
+"""Causes of an attempt that spent no retry, but was not stopped in order: a host could not begin its part of it."""
+
 
 @dataclass(frozen=True)
 class Conclusion:
@@ -46,7 +49,7 @@ def end_placement(
     """End a placement and free its devices, all or nothing; the last one of an attempt ends it and moves its job on.
 
     `completed` says that it has done its part: on node 0, with the completion record; `failure` is else its error
-    report. A lost attempt spends one of the job's retries, unless its host was shut down in order
+    report. A lost attempt spends one of the job's retries, unless its host was shut down in order or could not begin it
     (`spends_retry=False`). `idle_s` is how long ago its ranks had ended, in seconds, which the job has not trained.
     Returns None while other placements of the attempt are open: these are told to stop.
 
@@ -172,11 +175,11 @@ def _next_state(job: Job, outcome: Outcome, first: Failure | None, *, at: dateti
     if job.intent == Intent.PAUSE:
         return State.PAUSED, {}
     spends_retry = first is None or first.spends_retry
-    if first is not None and not spends_retry and first.cause is not Cause.DISK_FULL:
+    if first is not None and not spends_retry and first.cause not in NOT_BEGUN:
         return State.QUEUED, {}
     if spends_retry and job.retries >= job.max_retries:
         return State.FAILED, {}
-    # A host that refuses for want of space what was planned on it would else get it again with the next plan.
+    # A host that cannot begin what was planned on it would else get it again with the next plan.
     retries, settings = job.retries + spends_retry, get_settings()
     rest_s = backoff_s(max(retries, 1), first_s=settings.retry_backoff_s, longest_s=settings.retry_backoff_max_s)
     return State.QUEUED, {"retries": retries, "not_before": at + timedelta(seconds=rest_s) if rest_s else None}

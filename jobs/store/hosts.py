@@ -48,6 +48,8 @@ class HostStatus:
     """Space left on its run root."""
     min_free_bytes: int
     """Below which space its own supervisors refuse to begin a run: planned by any other limit, runs would come back."""
+    fault: str | None
+    """Why it can begin no run, in words that follow "it is"."""
     rendezvous_ports: str
     """`lowest-highest` of its ports at which the ranks of jobs on several hosts may meet."""
 
@@ -135,6 +137,11 @@ def set_status(session: Session, name: str, status: HostStatus) -> None:
 def set_free_bytes(session: Session, name: str, free_bytes: int) -> None:
     """Publish how much space is left on a host's run root, where that cannot wait for its next heartbeat."""
     changed(session, update(Host).where(Host.name == name).values(free_bytes=free_bytes))
+
+
+def set_fault(session: Session, name: str, fault: str | None) -> None:
+    """Publish why a host can begin no run, where that cannot wait for its next heartbeat."""
+    changed(session, update(Host).where(Host.name == name).values(fault=fault))
 
 
 def all_hosts(session: Session) -> Sequence[Host]:

@@ -77,6 +77,8 @@ def why_closed(host: HostRow, at: datetime) -> str | None:
         return OUT_OF_CONTACT
     if host.drained_at is not None:
         return f"drained: {host.drain_note}" if host.drain_note else "drained"
+    if host.fault is not None:
+        return host.fault
     if host.free_bytes is not None and host.min_free_bytes is not None and host.free_bytes < host.min_free_bytes:
         left, least = host.free_bytes / 1e9, host.min_free_bytes / 1e9
         return f"short of disk space: {left:.1f} GB left on its run root, below {least:.1f} GB"

@@ -98,7 +98,8 @@ class Placement(Base):
     failure: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """Its error report, if it did not complete. The attempt's own failure is the first of these."""
     spends_retry: Mapped[bool | None] = mapped_column(Boolean)
-    """Whether a loss of its attempt costs the job a retry: not where whoever shut its host down told it to stop."""
+    """Whether a loss of its attempt costs the job a retry: not where whoever shut its host down told it to stop, nor
+    where its host could not begin it."""
 
 
 class Lease(Base):

@@ -32,6 +32,8 @@ class Host(Base):
     """Below which space it gets no new jobs, by its own settings."""
     rendezvous_ports: Mapped[str | None] = mapped_column(String(11))
     """`lowest-highest` of its ports at which the ranks of jobs on several hosts may meet."""
+    fault: Mapped[str | None] = mapped_column(Text)
+    """Why it can begin no run, in its own words, which follow "it is": while it says so it gets no new jobs."""
     drained_at: Mapped[datetime | None]
     """Since when it gets no new jobs, until it is taken back."""
     drain_note: Mapped[str | None] = mapped_column(Text)

@@ -61,6 +61,7 @@ def _hosts_and_devices() -> None:
         table.add_column(sa.Column("free_bytes", sa.BigInteger(), nullable=True))
         table.add_column(sa.Column("min_free_bytes", sa.BigInteger(), nullable=True))
         table.add_column(sa.Column("rendezvous_ports", sa.String(length=11), nullable=True))
+        table.add_column(sa.Column("fault", sa.Text(), nullable=True))
         table.add_column(sa.Column("drained_at", UtcDateTime(), nullable=True))
         table.add_column(sa.Column("drain_note", sa.Text(), nullable=True))
         table.add_column(sa.Column("removed_at", UtcDateTime(), nullable=True))

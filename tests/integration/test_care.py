@@ -16,6 +16,7 @@ from tests.waiting import wait_until
 from trainer.process_identity import identity
 from worker import care
 from worker.care import Care
+from worker.fitness import Fitness
 
 DEAD = f"{2**22 + 1}:1@{identity(os.getpid()).partition('@')[2]}"
 """Identity of a supervisor on this machine that no longer runs: no pid is so high."""
@@ -52,7 +53,7 @@ def test_a_placement_with_a_process_that_cannot_be_killed_keeps_its_devices_unti
     service: Service, tmp_path: Path
 ) -> None:
     placement = claimed_by_a_dead_supervisor(service, tmp_path)
-    caring = Care(service.database, settings(tmp_path))
+    caring = Care(service.database, settings(tmp_path), Fitness(tmp_path))
 
     caring.round()
     assert service.live_leases() == [("cuda:0", placement.job_id, 1)]
@@ -81,7 +82,7 @@ def test_a_run_that_could_not_be_killed_keeps_later_rounds_from_others_for_one_l
         return False
 
     monkeypatch.setattr(care, "end_run", will_not_die)
-    caring = Care(service.database, settings(tmp_path))
+    caring = Care(service.database, settings(tmp_path), Fitness(tmp_path))
 
     for _ in range(3):
         caring.round()

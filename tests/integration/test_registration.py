@@ -13,6 +13,7 @@ from jobs.store import hosts
 from tests.waiting import wait_until
 from worker.care import Care
 from worker.clock import clock
+from worker.fitness import Fitness
 from worker.heartbeat import Heartbeat
 from worker.planning import Planning
 from worker.registration import Registration
@@ -37,7 +38,7 @@ def test_a_worker_says_by_which_limit_and_at_which_ports_its_host_is_to_be_used(
 ) -> None:
     limits = {"min_free_bytes": 12_345, "rendezvous_ports": "29500-29501"}
     settings = Settings(host_name="alpha", run_root=tmp_path, **limits)  # type: ignore[arg-type]  # by their fields
-    registration = Registration(database, settings, [], Storages(database, settings))
+    registration = Registration(database, settings, [], Storages(database, settings), Fitness(tmp_path))
 
     registration.keep()
 
@@ -50,8 +51,8 @@ def test_a_sweep_that_takes_long_does_not_put_its_host_out_of_contact_unless_it_
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(host_name="alpha", run_root=tmp_path, tick_s=0.1)
-    registration = Registration(database, settings, [], Storages(database, settings))
-    caring, sweeping, goes_on = Care(database, settings), threading.Event(), threading.Event()
+    registration = Registration(database, settings, [], Storages(database, settings), Fitness(tmp_path))
+    caring, sweeping, goes_on = Care(database, settings, Fitness(tmp_path)), threading.Event(), threading.Event()
 
     def take_long() -> None:
         sweeping.set()
@@ -77,7 +78,7 @@ def test_a_sweep_that_takes_long_does_not_put_its_host_out_of_contact_unless_it_
 
 def test_a_worker_whose_sweeps_stand_still_falls_silent(database: Database, tmp_path: Path) -> None:
     settings = Settings(host_name="alpha", run_root=tmp_path)
-    registration = Registration(database, settings, [], Storages(database, settings))
+    registration = Registration(database, settings, [], Storages(database, settings), Fitness(tmp_path))
     registration.keep()
     before = heard_at(database)
     asked = threading.Semaphore(0)

@@ -277,14 +277,15 @@ def test_an_attempt_that_was_stopped_in_order_costs_its_job_no_rest(
     assert (job.state, job.retries, job.not_before) == ("queued", 0, None)
 
 
-def test_a_run_that_its_host_gave_back_for_want_of_space_rests_though_it_spends_no_retry(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("cause", ["disk_full", "lost"])
+def test_a_run_that_its_host_could_not_begin_rests_though_it_spends_no_retry(
+    service: Service, cause: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else a host whose space is told otherwise than it finds it could be given the same job without end."""
+    """Else a host that is told to be sound, and is not, could be given the same job without end."""
     set_limits(monkeypatch, retry_backoff_s=10)
     (placement,) = service.run_on("alpha", max_retries=0)
 
-    end(service, placement, failure={"cause": "disk_full", "message": "0.1 GB left"}, spends_retry=False)
+    end(service, placement, failure={"cause": cause, "message": "it could not be begun"}, spends_retry=False)
 
     job, (attempt,) = service.job(placement.job_id), service.attempts(placement.job_id)
     assert (job.state, job.retries) == ("queued", 0)

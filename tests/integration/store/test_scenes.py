@@ -9,7 +9,7 @@ from sqlalchemy import update
 from jobs.database import now
 from jobs.planner.view import RunningJob, Scene, WaitingJob
 from jobs.states import Intent, Outcome
-from jobs.store import attempts, jobs, maintenance, quotas, reports, scenes
+from jobs.store import attempts, hosts, jobs, maintenance, quotas, reports, scenes
 from jobs.store.reports import CheckpointFile
 from jobs.tables import Attempt, DeviceRow, Host, Job, Placement
 from tests.integration.store.conftest import Service
@@ -161,7 +161,7 @@ def test_a_job_goes_on_where_its_checkpoint_is_while_that_host_is_in_contact(ser
 
 
 def test_hosts_say_why_they_are_closed(service: Service) -> None:
-    for name in ("beta", "gamma", "delta"):
+    for name in ("beta", "gamma", "delta", "epsilon"):
         service.register(name)
     service.fall_silent("beta")
     with service.database.session_scope() as session:
@@ -171,6 +171,7 @@ def test_hosts_say_why_they_are_closed(service: Service) -> None:
         session.execute(update(Host).where(Host.name == "delta").values(**short))
         ample = {"free_bytes": 500_000_000, "min_free_bytes": 400_000_000}
         session.execute(update(Host).where(Host.name == "alpha").values(**ample))
+        hosts.set_fault(session, "epsilon", "unable to write its run root /runs: Read-only file system")
         session.execute(update(DeviceRow).where(DeviceRow.name == "cuda:1").values(quarantined_at=now(session)))
 
     view = {host.name: host for host in scene(service).hosts}
@@ -179,4 +180,5 @@ def test_hosts_say_why_they_are_closed(service: Service) -> None:
     assert view["beta"].closed == "out of contact"
     assert view["gamma"].closed == "drained: new fan"
     assert view["delta"].closed == "short of disk space: 4.0 GB left on its run root, below 5.0 GB"
+    assert view["epsilon"].closed == "unable to write its run root /runs: Read-only file system"
     assert {device.name for device in view["alpha"].devices if device.quarantined} == {"cuda:1"}
