@@ -49,7 +49,7 @@ class Worker:
     def start(self) -> None:
         """Begin to sweep; the first sweep registers the host."""
         self.registration.read_catalog()
-        self.storages.start()
+        self.storages.start(self.registration.publish_status)
         self.planning.start()
         self.tick.start()
         self._heartbeat.start()
@@ -61,6 +61,7 @@ class Worker:
         """Stop sweeping. Runs go on, unless this is a part of an embedded service or of a container that ends."""
         if self._telemetry is not None:
             self._telemetry.stop()
+        self.storages.stop()
         self.tick.stop()
         self._heartbeat.stop()
         self.planning.stop()

@@ -74,6 +74,14 @@ class Registration:
             if self.is_held and clock() - self._told_at >= silent_s:
                 self._beat()
 
+    def publish_status(self) -> None:
+        """Publish what the host says of itself, where that should not wait for the next heartbeat."""
+        with self._turn:
+            if not self.is_held:
+                return
+            with self._database.session_scope() as session:
+                hosts.set_status(session, self._settings.host_name, self._status())
+
     def _register(self) -> None:
         name = self._settings.host_name
         self._address = host.find_address(self._settings)
@@ -103,11 +111,14 @@ class Registration:
         self._told_at = clock()
 
     def _status(self) -> hosts.HostStatus:
+        looked_at = self._storages.looked_at  # before the ids: a look that ends between the two has found more
         return hosts.HostStatus(
             address=self._address,
             storages=self._storages.ids,
+            looked_at=looked_at,
             free_bytes=storage.free_bytes(self._settings.run_root),
             min_free_bytes=self._settings.min_free_bytes,
+            fault=self._fitness.fault(),
             rendezvous_ports=self._settings.rendezvous_ports,
         )
 
@@ -118,6 +129,5 @@ class Registration:
             with self._database.session_scope() as session:
                 hosts.set_catalog(session, self._settings.host_name, self._catalog)
         except ValueError as error:
-            fault=self._fitness.fault(),
             log.error("catalog_invalid", error=str(error))
         self._catalog = None

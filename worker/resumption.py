@@ -20,12 +20,13 @@ from sqlalchemy.orm import Session
 from jobs.database import Database
 from jobs.spec import StartFrom
 from jobs.store import attempts, continuing, copies, nodes, reports
+from jobs.store.continuing import Candidates
 from jobs.store.nodes import OutOfReach
 from jobs.tables import Checkpoint, Job, Placement
 from trainer.errors import CheckpointError
 from worker import peers, remote_files
 from worker.clock import clock
-from worker.link import patiently
+from worker.link import POLL_S, patiently
 from worker.storage import is_seen
 
 FOLDER = "resume"
@@ -93,7 +94,7 @@ class Resumption:
 
     def _choose(self, job: Job) -> tuple[Checkpoint | None, Path | None]:
         """Node 0: the first candidate that can be had, and the word of it to all."""
-        candidates = self._ask(partial(continuing.candidates, job=job, placement=self._placement))
+        candidates = self._candidates(job)
         found: tuple[Checkpoint, Path] | None = None
         for checkpoint in candidates.own:
             try:
@@ -120,6 +121,18 @@ class Resumption:
         chosen = found[0].id if found else None
         self._ask(partial(nodes.decide_resume, placement=self._placement, checkpoint_id=chosen))
         return found or (None, None)
+
+    def _candidates(self, job: Job) -> Candidates:
+        """Return what the run may begin with, once each of its hosts has said what it can read (`reach.ANSWER`)."""
+        is_told = False
+        while True:
+            found = self._ask(partial(continuing.candidates, job=job, placement=self._placement))
+            if not found.awaited or self._is_stopped():
+                return found
+            if not is_told:
+                log.info("hosts_awaited", hosts=found.awaited)
+            is_told = True
+            time.sleep(POLL_S)
 
     def _follow(self) -> tuple[Checkpoint | None, Path | None]:
         """Another node: wait for node 0's word, and bring the same checkpoint."""

@@ -6,23 +6,30 @@ import secrets
 import shutil
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from jobs.database import Database
+from jobs.database import Database, now
 from jobs.settings import Settings
 from jobs.store import copies
 from trainer.durable_files import fsync_path
 from worker import remote_files
+from worker.clock import clock
 
 MARK = ".rankzero-storage"
 """File in a storage's folder that holds its id: two hosts that find the same id there see the same files."""
 LOOK_S = 30
 """Seconds between two looks for storages that are not known to be in reach."""
+NEWS_S = 2
+"""Seconds after which it looks where a checkpoint has come to lie in one of these: a job may wait for the answer."""
+COMMIT_S = 1
+"""Seconds for which a transaction that tells of a checkpoint may be under way, unseen by a look."""
 FIRST_LOOK_S = 10
 """Seconds that a host's registration waits for the first look at most: an object store may be slow to answer."""
 _MARK_WRITTEN_S = 5
@@ -109,19 +116,28 @@ class Storages:
                 f"run_root: {settings.run_root} cannot be used ({error}); "
                 "set RANKZERO_RUN_ROOT to a folder that this worker may write"
             ) from error
+        self.looked_at: datetime | None = None
+        """Database's time of the last look that came to its end."""
         self._has_looked = threading.Event()
+        self._stopping = threading.Event()
         self._has_reached_root = self._checkpoint_root is None
         self._is_told = False
+        self._began = float("-inf")
+        """Time on `clock` at which the last look began."""
 
     @property
     def ids(self) -> list[str]:
         """Those in reach, as far as is known; that of the run root first."""
         return list(self._known)
 
-    def start(self) -> None:
-        """Begin to look for others, and wait a little for the first result."""
-        threading.Thread(target=self._keep_looking, name="storages", daemon=True).start()
+    def start(self, on_look: Callable[[], None]) -> None:
+        """Begin to look for others, and wait a little for the first result; `on_look` publishes what was found."""
+        threading.Thread(target=self._keep_looking, args=(on_look,), name="storages", daemon=True).start()
         self._has_looked.wait(FIRST_LOOK_S)
+
+    def stop(self) -> None:
+        """Begin no further look. One that is under way is not waited for: its file system may hang."""
+        self._stopping.set()
 
     def look(self) -> None:
         """Look for storages in reach: the checkpoint root's, and those that the checkpoints of jobs lie in."""
@@ -129,10 +145,12 @@ class Storages:
         if self._checkpoint_root is not None and not self._has_reached_root:
             self._reach_root(self._checkpoint_root)
         with self._database.session_scope(read_only=True) as session:
+            at = now(session) - timedelta(seconds=COMMIT_S)
             places = copies.storages_in_use(session, known=self._known)
         for place in places:
             if is_seen(place.storage, place.file):
                 self._add(place.storage)
+        self.looked_at = at
 
     def _reach_root(self, root: str) -> None:
         try:
@@ -151,13 +169,23 @@ class Storages:
         log.info("storage_in_reach", storage=storage)
         self._known = [*self._known, storage]  # a new list: another thread may be reading the old one
 
-    def _keep_looking(self) -> None:
+    def _is_look_due(self) -> bool:
+        if self.looked_at is None or clock() - self._began >= LOOK_S:
+            return True
+        with self._database.session_scope(read_only=True) as session:
+            return copies.has_new(session, since=self.looked_at, known=self._known)
+
+    def _keep_looking(self, on_look: Callable[[], None]) -> None:
         while True:
             try:
-                self.look()
+                if self._is_look_due():
+                    self._began = clock()
+                    self.look()
+                    on_look()
             except SQLAlchemyError as error:
                 log.warning("database_away", step="look", error=str(error).splitlines()[0])
             except Exception:  # a defect of ours, or of a file system's; the next look may do better
                 log.exception("look_failed")
             self._has_looked.set()
-            time.sleep(LOOK_S)
+            if self._stopping.wait(NEWS_S):
+                return

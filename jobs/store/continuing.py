@@ -23,6 +23,13 @@ class Candidates:
     started_from: Checkpoint | None
     """That of another job, which it starts from while it has none of its own; also one whose file was removed."""
 
+    @property
+    def awaited(self) -> Sequence[str]:
+        """The hosts that may say yet that they can read a further one than all can."""
+        known_step = self.own[0].step if self.own else -1
+        further = (each for each in self.out_of_reach if each.checkpoint.step > known_step)
+        return next((each.silent for each in further if each.silent), ())
+
 
 def candidates(session: Session, placement: Placement, job: Job) -> Candidates:
     """Return what the attempt of a placement may begin with."""

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
+from jobs.database import now
 from jobs.states import State
 from jobs.store.attempts import fence
 from jobs.store.transitions import changed
@@ -33,6 +35,13 @@ def storages_in_use(session: Session, *, known: Sequence[str]) -> list[Place]:
         )
         found |= {each: example for each, example in session.execute(query.group_by(storage)) if each and example}
     return [Place(storage, file) for storage, file in found.items()]
+
+
+def has_new(session: Session, *, since: datetime, known: Sequence[str]) -> bool:
+    """Whether a checkpoint got its place after `since`, on the database's clock, in a storage other than `known`."""
+    elsewhere = or_(Checkpoint.storage.not_in(known), Checkpoint.copy_storage.not_in(known))
+    query = select(Checkpoint.id).where(Checkpoint.placed_at > since, Checkpoint.removed_at.is_(None), elsewhere)
+    return session.scalars(query.limit(1)).first() is not None
 
 
 def in_reach(session: Session, host_name: str) -> frozenset[str]:
@@ -64,7 +73,7 @@ def set_copied(session: Session, placement: Placement, checkpoint: Checkpoint, *
     fence(session, placement)
     # A program may have saved another file to this path since: that one has no copy.
     same = (Checkpoint.id == checkpoint.id, Checkpoint.sha256 == checkpoint.sha256)
-    changed(session, update(Checkpoint).where(*same).values(copy_url=url, copy_storage=storage))
+    changed(session, update(Checkpoint).where(*same).values(copy_url=url, copy_storage=storage, placed_at=now(session)))
 
 
 def forget_copy(session: Session, placement: Placement, checkpoint: Checkpoint) -> None:

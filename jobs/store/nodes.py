@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from jobs.database import now
 from jobs.store.attempts import ended_error, fence
+from jobs.store.reach import has_answered
 from jobs.store.transitions import changed
 from jobs.tables import Attempt, Checkpoint, Host, Placement
 
@@ -51,6 +52,8 @@ class OutOfReach:
     checkpoint: Checkpoint
     cannot: Sequence[str]
     """The hosts of the run that cannot, by name."""
+    silent: Sequence[str] = ()
+    """Those of them that may be able to: they have not said yet."""
 
 
 def by_reach(
@@ -62,16 +65,21 @@ def by_reach(
     All of them are of the first where there is one node: it sees for itself.
     """
     mine = (Placement.job_id == placement.job_id, Placement.attempt == placement.attempt)
-    query = select(Host.name, Host.storages).join(Placement, Placement.host_name == Host.name).where(*mine)
-    in_reach = {name: set(storages) for name, storages in session.execute(query.order_by(Host.name))}
-    if len(in_reach) == 1:
+    columns = (Host.name, Host.storages, Host.looked_at)
+    query = select(*columns).join(Placement, Placement.host_name == Host.name).where(*mine)
+    hosts = session.execute(query.order_by(Host.name)).all()
+    if len(hosts) == 1:
         return checkpoints, ()
-    cannot = [
-        [name for name, known in in_reach.items() if not {each.storage, each.copy_storage} & known]
-        for each in checkpoints
-    ]
-    both = list(zip(checkpoints, cannot, strict=True))
-    return [each for each, names in both if not names], [OutOfReach(each, names) for each, names in both if names]
+    at = now(session)
+    within, beyond = [], []
+    for each in checkpoints:
+        cannot = [host for host in hosts if not {each.storage, each.copy_storage} & set(host.storages)]
+        if not cannot:
+            within.append(each)
+            continue
+        silent = [host.name for host in cannot if not has_answered(host.looked_at, each, at)]
+        beyond.append(OutOfReach(each, [host.name for host in cannot], silent))
+    return within, beyond
 
 
 def decide_resume(session: Session, placement: Placement, checkpoint_id: int | None) -> None:

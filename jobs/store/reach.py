@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
@@ -11,6 +12,10 @@ from jobs.planner.matching import suitable_hosts
 from jobs.settings import get_settings
 from jobs.spec import JobSpec
 from jobs.tables import Checkpoint, Host
+
+ANSWER = timedelta(seconds=60)
+"""How long a host that is in contact is waited for, until it says whether it can read a new checkpoint: two of its
+looks. One whose file system hangs keeps no job any longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,7 @@ class Saved:
     host_name: str
     storage: str | None
     copy_storage: str | None
+    placed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +43,26 @@ class Reach:
     """That in words."""
 
 
+def has_answered(looked_at: datetime | None, checkpoint: Saved | Checkpoint, at: datetime) -> bool:
+    """Whether a host that last looked for storages then has said by now, `at`, if it can read a checkpoint.
+
+    What it has not looked for since may well be in its reach.
+    """
+    if checkpoint.storage is None and checkpoint.copy_storage is None:
+        return True  # there is nothing to look for
+    placed_at = checkpoint.placed_at
+    return placed_at is None or (looked_at is not None and looked_at >= placed_at) or at - placed_at > ANSWER
+
+
 class Readers:
     """Which host reads which storage."""
 
-    def __init__(self, hosts: Iterable[Host], in_contact: Collection[str]) -> None:
-        """`in_contact` are the names of those hosts whose worker is heard of, also while they get no new jobs."""
+    def __init__(self, hosts: Sequence[Host], in_contact: Collection[str], at: datetime) -> None:
+        """`in_contact` are the names of those hosts whose worker is heard of at the database's time `at`, also while
+        they get no new jobs."""
         self._by_storage: dict[str, set[str]] = {}
+        self._at = at
+        self._looked_at = {host.name: host.looked_at for host in hosts if host.name in in_contact}
         for host in hosts:
             for storage in host.storages:
                 self._by_storage.setdefault(storage, set()).add(host.name)
@@ -52,12 +72,18 @@ class Readers:
         """Return the reach of a job with these checkpoints, the furthest first.
 
         It waits for the hosts that can read its furthest one while there are enough of them in contact, one for each
-        node. A checkpoint that it cannot have any more is passed over, and the note says so of the furthest.
+        node, or while some have not said yet whether they can. A checkpoint that it cannot have any more is passed
+        over, and the note says so of the furthest.
         """
         passed_over: Saved | None = None
         for saved in checkpoints:
             readers = self._of(saved) & self._in_contact
             if len(readers) < nodes:
+                silent = self._silent(saved) - readers
+                if silent and len(readers) + len(silent) >= nodes:
+                    where = _only(self._of(saved) or {saved.host_name})
+                    known = f"its checkpoint of step {saved.step} is on {where} as far as is known"
+                    return Reach(saved.step, readers, f"{known} ({_have_not_said(silent)})")
                 passed_over = passed_over or saved
                 continue
             is_everywhere = readers == self._in_contact
@@ -79,6 +105,11 @@ class Readers:
     def _lost(self, saved: Saved, nodes: int) -> str:
         needs = "no such host is in contact" if nodes == 1 else f"fewer than {nodes} such hosts are in contact"
         return f"its checkpoint of step {saved.step} is on {_only(self._of(saved) or {saved.host_name})}, and {needs}"
+
+    def _silent(self, saved: Saved) -> frozenset[str]:
+        """The hosts in contact that have not said since a checkpoint got its place whether they can read it."""
+        looks = self._looked_at.items()
+        return frozenset(name for name, at in looks if not has_answered(at, saved, self._at))
 
     def _of(self, saved: Saved) -> frozenset[str]:
         # One that was saved before storages had ids is in the run root of the host that saved it.
@@ -129,6 +160,7 @@ def saved(checkpoint: Checkpoint) -> Saved:
         host_name=checkpoint.host_name,
         storage=checkpoint.storage,
         copy_storage=checkpoint.copy_storage,
+        placed_at=checkpoint.placed_at,
     )
 
 
@@ -139,9 +171,16 @@ _COLUMNS = select(
     Checkpoint.host_name,
     Checkpoint.storage,
     Checkpoint.copy_storage,
+    Checkpoint.placed_at,
 )
 
 
 def _only(hosts: Collection[str]) -> str:
     names = sorted(hosts)
     return f"{', '.join(names[:-1])} and {names[-1]} only" if len(names) > 1 else f"{names[0]} only"
+
+
+def _have_not_said(hosts: Collection[str]) -> str:
+    names = sorted(hosts)
+    listed = f"{', '.join(names[:-1])} and {names[-1]} have" if len(names) > 1 else f"{names[0]} has"
+    return f"{listed} not said yet whether it can be read there"

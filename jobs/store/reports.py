@@ -93,6 +93,7 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
         "values": file.values,
         "created_at": file.at,
         "storage": file.storage,
+        "placed_at": now(session),
     }
     if session.execute(_insert_if_new(session, Checkpoint).returning(Checkpoint.id), row).first() is None:
         written_over = (

@@ -37,7 +37,7 @@ def read(session: Session) -> Sight:
     at = now(session)
     settings = get_settings()
     rows = hosts.all_hosts(session)
-    readers = Readers(rows, [host.name for host in rows if hosts.is_alive(host, at)])
+    readers = Readers(rows, [host.name for host in rows if hosts.is_alive(host, at)], at)
     limits = quotas.read(session)
     queue = waiting.read(session, at, readers, with_labels=any(quota.account[0] == "label" for quota in limits))
     scene = Scene(

@@ -26,14 +26,16 @@ class Host(Base):
     """Name or address at which the ranks of other hosts reach it."""
     storages: Mapped[list[str]]
     """Ids of the storages whose files its runs can read (`worker.storage`): that of its run root first."""
+    looked_at: Mapped[datetime | None]
+    """Database's time at which it last looked for storages: of what had its place by then, it can read no others."""
     free_bytes: Mapped[int | None] = mapped_column(BigInteger)
     """Space left on its run root at its last heartbeat."""
     min_free_bytes: Mapped[int | None] = mapped_column(BigInteger)
     """Below which space it gets no new jobs, by its own settings."""
-    rendezvous_ports: Mapped[str | None] = mapped_column(String(11))
-    """`lowest-highest` of its ports at which the ranks of jobs on several hosts may meet."""
     fault: Mapped[str | None] = mapped_column(Text)
     """Why it can begin no run, in its own words, which follow "it is": while it says so it gets no new jobs."""
+    rendezvous_ports: Mapped[str | None] = mapped_column(String(11))
+    """`lowest-highest` of its ports at which the ranks of jobs on several hosts may meet."""
     drained_at: Mapped[datetime | None]
     """Since when it gets no new jobs, until it is taken back."""
     drain_note: Mapped[str | None] = mapped_column(Text)

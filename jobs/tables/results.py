@@ -55,6 +55,8 @@ class Checkpoint(Base):
     """Where its copy under the checkpoint root lies, once it is whole: an absolute path, or an fsspec URL."""
     copy_storage: Mapped[str | None]
     """Id of the storage that the copy lies in."""
+    placed_at: Mapped[datetime | None] = mapped_column(index=True)
+    """Database's time at which it was last told where it lies: when it was registered, and when it was copied."""
 
 
 class LogChunk(Base):

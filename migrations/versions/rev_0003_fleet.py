@@ -58,10 +58,11 @@ def _hosts_and_devices() -> None:
     with op.batch_alter_table("hosts") as table:
         table.add_column(sa.Column("address", sa.String(length=255), nullable=True))
         table.add_column(sa.Column("storages", sa.JSON(), nullable=False, server_default="[]"))
+        table.add_column(sa.Column("looked_at", UtcDateTime(), nullable=True))
         table.add_column(sa.Column("free_bytes", sa.BigInteger(), nullable=True))
         table.add_column(sa.Column("min_free_bytes", sa.BigInteger(), nullable=True))
-        table.add_column(sa.Column("rendezvous_ports", sa.String(length=11), nullable=True))
         table.add_column(sa.Column("fault", sa.Text(), nullable=True))
+        table.add_column(sa.Column("rendezvous_ports", sa.String(length=11), nullable=True))
         table.add_column(sa.Column("drained_at", UtcDateTime(), nullable=True))
         table.add_column(sa.Column("drain_note", sa.Text(), nullable=True))
         table.add_column(sa.Column("removed_at", UtcDateTime(), nullable=True))
@@ -101,6 +102,8 @@ def _placements_and_leases() -> None:
         table.add_column(sa.Column("storage", sa.String(length=255), nullable=True))
         table.add_column(sa.Column("copy_url", sa.Text(), nullable=True))
         table.add_column(sa.Column("copy_storage", sa.String(length=255), nullable=True))
+        table.add_column(sa.Column("placed_at", UtcDateTime(), nullable=True))
+    op.create_index(op.f("ix_checkpoints_placed_at"), "checkpoints", ["placed_at"])
 
 
 def _new_tables() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.database import Database
+from jobs.database import Database, now
 from jobs.spec import StartFrom
 from jobs.store import nodes
 from jobs.tables import Host, Job
@@ -71,6 +71,13 @@ def decided(run: SavingRun) -> int | None:
         decision = nodes.resume_decision(session, run.placement)
     assert decision is not None
     return None if decision.checkpoint is None else decision.checkpoint.step
+
+
+def say_what_it_reads(run: SavingRun, host: str, *storages: str) -> None:
+    """Have a host look, now, and say what it can read."""
+    with run.database.session_scope() as session:
+        row = session.get_one(Host, host)
+        row.storages, row.looked_at = list(storages), now(session)
 
 
 def fail_reads(monkeypatch: pytest.MonkeyPatch, times: int) -> None:
@@ -203,15 +210,36 @@ def test_a_run_on_several_hosts_that_cannot_all_read_its_checkpoint_says_where_i
     with run.database.session_scope() as session:
         session.get_one(Host, "alpha").storages = [storage.mark(tmp_path / "runs")]
     run.save(1000)
+    say_what_it_reads(run, "beta")
 
     assert begin(run) == Beginning()
     (warning,) = run.warnings()
     assert "the checkpoint of step 1000 is on host alpha, and cannot be read on beta, so it begins anew" in warning
 
-    with run.database.session_scope() as session:
-        session.get_one(Host, "beta").storages = [storage.mark(tmp_path / "runs")]
+    say_what_it_reads(run, "beta", storage.mark(tmp_path / "runs"))
     assert begin(run).resume is not None
     assert run.warnings() == [warning]
+
+
+def test_a_run_on_several_hosts_does_not_begin_anew_before_each_has_said_whether_it_can_read_the_checkpoint(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.register("beta")
+    first, _second = service.run_on("alpha", "beta")
+    run = saving(service, first, tmp_path / "runs")
+    say_what_it_reads(run, "alpha", storage.mark(tmp_path / "runs"))
+    path = run.save(1000)
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        say_what_it_reads(run, "beta", storage.mark(tmp_path / "runs"))
+
+    monkeypatch.setattr("worker.resumption.time.sleep", wait)
+
+    assert begin(run) == Beginning(resume=path)
+    assert len(waits) == 1
+    assert run.warnings() == []
 
 
 def test_on_another_host_a_copy_in_a_shared_folder_is_used_where_it_lies(run: SavingRun, tmp_path: Path) -> None:

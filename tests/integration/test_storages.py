@@ -1,6 +1,7 @@
 """Storages with real files and a real database: what a host says it can read is what it can read."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,14 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from jobs.database import Database
+from jobs.database import Database, now
 from jobs.settings import Settings
 from jobs.spec import JobSpec
-from jobs.store import jobs
+from jobs.store import hosts, jobs
 from jobs.tables import Checkpoint
 from tests.api_server import NO_BROKER
 from tests.integration.running_job import start_job
+from tests.waiting import wait_until
 from worker import storage
+from worker.fitness import Fitness
+from worker.registration import Registration
 from worker.storage import Storages
 
 
@@ -152,3 +156,52 @@ def test_a_host_finds_by_itself_the_storages_of_checkpoints_that_it_can_read(
     host.look()
 
     assert set(host.ids) == {storage.mark(folder) for folder in (own_root, runs, copies, by_url)}
+
+
+def test_a_host_looks_at_once_when_a_checkpoint_has_come_to_lie_in_a_storage_that_it_does_not_know(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setattr(storage, "NEWS_S", 0.02)
+    host = storages(database, tmp_path / "own")
+    looks: list[list[str]] = []
+    host.start(lambda: looks.append(host.ids))
+    request.addfinalizer(host.stop)
+    assert looks == [[storage.mark(tmp_path / "own")]]
+
+    copied = storage.mark(tmp_path / "copies")
+    with database.session_scope(read_only=True) as session:
+        placed_at = now(session)
+    save_checkpoint(
+        database,
+        path="/of/another/host/step-1.pt",
+        storage=None,
+        copy_url=str(tmp_path / "copies" / "step-1.pt"),
+        copy_storage=copied,
+        placed_at=placed_at,
+    )
+
+    wait_until(lambda: copied in looks[-1], timeout_s=10, what="the next look")
+    assert host.looked_at is not None
+
+
+def test_until_a_worker_that_has_just_started_has_looked_the_word_of_the_one_before_it_stands(
+    database: Database, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shared"
+    save_checkpoint(database, path=str(folder / "step-1.pt"), storage=storage.mark(folder))
+
+    def published(worker: Registration) -> set[str]:
+        worker.keep()
+        with database.session_scope(read_only=True) as session:
+            return set(hosts.get(session, "alpha").storages)
+
+    settings = Settings(host_name="alpha", run_root=tmp_path / "own")
+    before, after = Storages(database, settings), Storages(database, settings)
+    before.look()
+    both = {storage.mark(tmp_path / "own"), storage.mark(folder)}
+    assert published(Registration(database, settings, [], before, Fitness(settings.run_root))) == both
+    restarted = Registration(database, settings, [], after, Fitness(settings.run_root))
+    assert published(restarted) == both
+    shutil.rmtree(folder)
+    after.look()
+    assert published(restarted) == {storage.mark(tmp_path / "own")}

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from jobs.database import now
 from jobs.errors import StaleAttemptError
 from jobs.states import Outcome
-from jobs.store import nodes, reports
+from jobs.store import copies, nodes, reports
 from jobs.store.nodes import Decision, MeetingPoint
 from jobs.store.reports import CheckpointFile
 from jobs.tables import Checkpoint, Host, LogChunk, Placement
@@ -110,6 +111,33 @@ def test_only_checkpoints_that_every_node_can_read_are_continued_from(service: S
 
     assert [checkpoint.step for checkpoint in found] == [2, 1]
     assert [(each.checkpoint.step, each.cannot) for each in others] == [(4, ["alpha", "beta"]), (3, ["beta"])]
+
+
+def test_a_host_that_has_not_looked_since_a_checkpoint_was_placed_or_copied_may_be_able_to_read_it(
+    service: Service, run: list[Placement]
+) -> None:
+    set_storages(service, alpha=["of-alpha"], beta=["of-beta"])
+    saved = save(service, run[0], step=1, storage="of-alpha")
+
+    def silent() -> list[str]:
+        with service.database.session_scope(read_only=True) as session:
+            _, (beyond,) = nodes.by_reach(session, run[1], reports.resumable(session, run[1].job_id))
+        assert beyond.cannot == ["beta"]
+        return list(beyond.silent)
+
+    def look() -> None:
+        with service.database.session_scope() as session:
+            session.get_one(Host, "beta").looked_at = now(session)
+
+    assert silent() == ["beta"]
+    look()
+    assert silent() == []
+
+    with service.database.session_scope() as session:
+        copies.set_copied(session, run[0], saved, url="/new/1.pt", storage="new")
+    assert silent() == ["beta"], "it may have the folder of the copy"
+    look()
+    assert silent() == []
 
 
 def test_a_run_on_one_host_sees_for_itself_what_it_can_read(service: Service) -> None:
