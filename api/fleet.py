@@ -30,7 +30,7 @@ class QuotaSetting(_Taken):
 
     max_devices: int | None = Field(default=None, ge=0, le=2**31 - 1, strict=True)
     """Most devices that its jobs hold at once, a CPU slot counting as one; null sets no limit."""
-    share: float = Field(default=1.0, gt=0, le=1e6)
+    share: float = Field(default=1.0, gt=0, le=1e6, strict=True)
     """Weight in the fair share: who has 2 may use twice as much as who has 1 before its jobs stand further back."""
 
 

@@ -1,5 +1,6 @@
 """The query parameters of the lists; one that is not named here is refused, not ignored."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Path
@@ -17,6 +18,8 @@ MAX_ID = 2**63 - 1
 JobId = Annotated[int, Path(ge=1, le=MAX_ID, description="Id of the job.")]
 Text = Annotated[str, Field(max_length=255, pattern=r"^[^\x00]*$")]
 Number = Annotated[int, Field(ge=0, le=MAX_ID)]
+Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))]
+"""A time that can be written in every zone, as one in the year 1 or 9999 may not."""
 
 
 def _known_sort(sort: str) -> str:
@@ -77,9 +80,9 @@ class CheckpointQuery(PageQuery):
 class TelemetryQuery(PageQuery):
     """Which figures of GPUs."""
 
-    begin: AwareDatetime | None = Field(default=None, alias="from")
+    begin: Moment | None = Field(default=None, alias="from")
     """Only of stretches of time that begin at this time or later."""
-    end: AwareDatetime | None = Field(default=None, alias="to")
+    end: Moment | None = Field(default=None, alias="to")
     """Only of those that begin before this."""
 
 

@@ -22,7 +22,7 @@ class _Frozen(BaseModel):
 class JobChanges(_Frozen):
     """Changes to a job, whatever its state; what is left out stays as it is."""
 
-    priority: int | None = Field(default=None, ge=0, le=100, json_schema_extra=_never_null)
+    priority: int | None = Field(default=None, ge=0, le=100, strict=True, json_schema_extra=_never_null)
     """Its new priority: its place in the line by the next plan."""
     labels: dict[LabelKey, LabelValue | None] = Field(default={}, max_length=2 * MOST_LABELS)
     """Labels that it gets, or that get another value; null takes one away, and those that are not named stay."""

@@ -19,7 +19,7 @@ class DeviceCount(BaseModel):
     """How many devices; with `nodes`, on each of them."""
     host: Text | None = None
     """Only on the host of this name."""
-    min_memory_gb: float | None = Field(default=None, gt=0)
+    min_memory_gb: float | None = Field(default=None, gt=0, strict=True)
     """Only devices with at least this much memory, in 10^9 bytes."""
     name: Text | None = None
     """Only devices whose model name contains this text, upper or lower case."""

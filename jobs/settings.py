@@ -24,8 +24,8 @@ class Settings(BaseSettings):
     """Celery broker; it carries wake-ups only and may be lost at any time."""
     run_root: Path = Path("runs")
     """Folder for the run directories of this host."""
-    host_name: str = Field(default_factory=socket.gethostname, max_length=255, pattern=r"^[^\s,]+$")
-    """Name under which this worker's devices are known; one worker for each name."""
+    host_name: str = Field(default_factory=socket.gethostname, max_length=255, pattern=r"^[^\s,/]+$")
+    """Name under which this worker's devices are known, with no blank, comma or slash; one worker for each name."""
     lease_s: float = Field(default=120, gt=0)
     """How long an attempt keeps its devices with no word from its supervisor, in seconds. An outage of database or
     network of up to half of this is ridden out; in a longer one the ranks save a checkpoint and end before it is over.

@@ -84,7 +84,7 @@ class JobSpec(_Frozen):
     """The training itself, independent of the devices."""
     name: Text | None = None
     """A name for people; need not be unique. Without one, the name of the model, or of the script's file or module."""
-    priority: int = Field(default=50, ge=0, le=100)
+    priority: int = Field(default=50, ge=0, le=100, strict=True)
     """Higher starts first. A job that waits longer, or whose user had less of late, may come before one of higher
     priority: docs/planning.md says by how much."""
     labels: dict[LabelKey, LabelValue] = Field(default={}, max_length=MOST_LABELS)
@@ -94,12 +94,12 @@ class JobSpec(_Frozen):
     preemptible: bool = Field(default=False, strict=True)
     """Whether it may be stopped, with a checkpoint, for a job of higher priority. It is queued again, and spends no
     retry."""
-    max_retries: int = Field(default=3, ge=0, le=100)
+    max_retries: int = Field(default=3, ge=0, le=100, strict=True)
     """How often a run that the infrastructure lost (host, supervisor, killed or hanging rank) is tried again.
     A fault of the training itself is never retried."""
-    time_limit_s: float | None = Field(default=None, gt=0, le=1e9)
+    time_limit_s: float | None = Field(default=None, gt=0, le=1e9, strict=True)
     """Seconds that it may train, over all attempts; then it saves a checkpoint and has failed."""
-    hang_limit_s: float | None = Field(default=None, ge=1, le=1e9)
+    hang_limit_s: float | None = Field(default=None, ge=1, le=1e9, strict=True)
     """Seconds that a rank may be without progress: no batch, in training or evaluation. Then the run is ended, with the
     stacks of all ranks in their logs, and tried again. Start and compilation get ten times as long, and to load torch
     ten minutes at least. None takes the service's own; a script is watched only where it has one."""

@@ -2,12 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from jobs.database import now
 from jobs.store import hosts, telemetry
 from jobs.store.hosts import DeviceInfo
 from jobs.store.telemetry import Stretch
 from tests.api_server import ApiServer
 from tests.integration.running_job import start_job
+from tests.integration.test_api_errors import fields_of
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -46,6 +49,12 @@ def test_figures_of_a_host_or_job_that_is_not_there_are_404_and_a_time_without_z
     naive = api.http.get("/jobs/1/telemetry", params={"from": "2026-03-01T12:00:00"})
     assert naive.status_code == 422
     assert "from" in naive.text
+
+
+@pytest.mark.parametrize("path", ["/jobs/1/telemetry", "/hosts/alpha/telemetry"])
+@pytest.mark.parametrize(("name", "time"), [("from", "0001-01-01T00:00:00+14:00"), ("to", "9999-12-31T23:59:59-14:00")])
+def test_a_time_that_is_none_in_another_zone_is_422(api: ApiServer, path: str, name: str, time: str) -> None:
+    assert list(fields_of(api.http.get(path, params={name: time}))) == [name]
 
 
 def test_a_job_has_the_figures_of_its_own_devices(api: ApiServer) -> None:

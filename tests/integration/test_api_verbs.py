@@ -63,6 +63,8 @@ def test_priority_and_labels_are_changed_and_told_as_an_event(api: ApiServer) ->
         ({"priority": None}, "priority", "leave it out"),
         ({"labels": None}, "labels", "dictionary"),
         ({"priority": 101}, "priority", "less than or equal to 100"),
+        ({"priority": "70"}, "priority", "integer"),
+        ({"priority": True}, "priority", "integer"),
         ({"state": "succeeded"}, "state", "there is no such field"),
         ({"labels": {"a=b": "c"}}, "labels.a=b.[key]", "match pattern"),
         ({"labels": {"a": "\x00"}}, "labels.a", "match pattern"),

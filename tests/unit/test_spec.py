@@ -249,6 +249,19 @@ def test_a_field_that_is_unknown_missing_or_out_of_range_is_named(fields: dict[s
     assert refusal(**fields)[0] == named
 
 
+@pytest.mark.parametrize("value", ["70", True])
+@pytest.mark.parametrize("name", ["priority", "max_retries", "time_limit_s", "hang_limit_s"])
+def test_a_number_is_no_text_and_no_boolean(name: str, value: Any) -> None:
+    assert refusal(**{name: value})[0] == name
+    assert refusal(device={"count": 1, "min_memory_gb": value})[0].endswith("min_memory_gb")
+
+
+@pytest.mark.parametrize("name", ["priority", "max_retries"])
+def test_a_whole_number_has_no_point_and_seconds_may_do_without_one(name: str) -> None:
+    assert refusal(**{name: 50.0})[0] == name
+    assert spec(time_limit_s=60, hang_limit_s=1.5).time_limit_s == 60
+
+
 def test_a_name_has_a_clear_limit() -> None:
     assert spec(name="ж" * 255).name == "ж" * 255
 
