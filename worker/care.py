@@ -84,7 +84,7 @@ class Care:
                 own.add(placement.id)
                 why = "its lease ran out: no word from its supervisor"
                 if placement.supervisor is None:
-                    self._give_up(placement, why)
+                    self._give_up(placement, why, is_unfit=placement.id in self._started)  # which hangs, then
                 else:
                     signal_process(placement.supervisor, signal.SIGKILL)
                     self._rescue(placement, why)

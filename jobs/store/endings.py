@@ -92,10 +92,13 @@ def expire(session: Session, placement: Placement) -> bool:
         return False
     if not leases.have_run_out(session, placement):
         return False
-    where = "" if len(_placements(session, placement)) == 1 else f" on {placement.host_name}"
+    placements = _placements(session, placement)  # as they are by now
+    where = "" if len(placements) == 1 else f" on {placement.host_name}"
     message = f"its lease ran out: no word from its supervisor{where}"
     failure = {"cause": Cause.LOST, "message": message, "rank": None, "time": datetime.now(UTC).isoformat()}
-    end_placement(session, placement, completed=False, failure=failure)
+    # One that no supervisor ever claimed was not begun: nothing that the job does came into it.
+    spends_retry = placements[placement.node_rank].claimed_at is not None
+    end_placement(session, placement, completed=False, failure=failure, spends_retry=spends_retry)
     return True
 
 

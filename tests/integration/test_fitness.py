@@ -108,3 +108,32 @@ def test_a_host_whose_supervisors_end_before_their_claim_costs_no_retry_and_clos
         return fit.fault() is None
 
     wait_until(is_open, timeout_s=10, what="the host to be opened")
+
+
+def test_supervisors_that_hang_before_their_claim_cost_no_retry_and_close_their_host_too(
+    service: Service, run_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging: list[subprocess.Popen[bytes]] = []
+
+    def start(_care: Care, _placement: Placement) -> "subprocess.Popen[bytes]":
+        hanging.append(subprocess.Popen(["sleep", "600"]))
+        return hanging[-1]
+
+    monkeypatch.setattr(Care, "_start_supervisor", start)
+    caring = Care(service.database, Settings(host_name="alpha", run_root=run_root), Fitness(run_root))
+    try:
+        job_id = service.submit("0", max_retries=0)
+        for _ in range(2):
+            assert closed(service) is None
+            (placement,) = service.plan()
+            caring.round()
+            service.run_out(placement)
+            assert caring.end_expired({placement.id}) == {placement.id}
+            service.rest_is_over(job_id)
+    finally:
+        for each in hanging:
+            each.kill()
+            each.wait()
+
+    assert closed(service) == "unable to start supervisors: its lease ran out: no word from its supervisor"
+    assert (service.state(job_id), service.job(job_id).retries) == ("queued", 0)

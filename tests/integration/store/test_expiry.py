@@ -22,11 +22,16 @@ def test_an_attempt_whose_leases_have_run_out_is_lost(service: Service) -> None:
     assert service.live_leases() == []
 
 
-def test_an_attempt_that_nobody_ever_claimed_is_lost_when_its_leases_run_out(service: Service) -> None:
-    placement = service.launch()
+def test_an_attempt_that_nobody_ever_claimed_is_lost_when_its_leases_run_out_and_spends_no_retry(
+    service: Service,
+) -> None:
+    placement = service.launch(max_retries=0)
     service.run_out(placement)
 
     assert service.expire() == [placement.id]
+
+    job, (attempt,) = service.job(placement.job_id), service.attempts(placement.job_id)
+    assert (job.state, job.retries, attempt.outcome) == ("queued", 0, "lost")
 
 
 def test_only_what_has_run_out_is_lost(service: Service) -> None:
