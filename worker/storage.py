@@ -19,7 +19,7 @@ from jobs.database import Database, now
 from jobs.settings import Settings
 from jobs.store import copies
 from trainer.durable_files import fsync_path
-from worker import remote_files
+from worker import missing_schema, remote_files
 from worker.clock import clock
 
 MARK = ".rankzero-storage"
@@ -32,6 +32,8 @@ COMMIT_S = 1
 """Seconds for which a transaction that tells of a checkpoint may be under way, unseen by a look."""
 FIRST_LOOK_S = 10
 """Seconds that a host's registration waits for the first look at most: an object store may be slow to answer."""
+STOP_S = 1
+"""Seconds that the worker's end waits for a look that is under way."""
 _MARK_WRITTEN_S = 5
 
 log = structlog.get_logger()
@@ -120,6 +122,7 @@ class Storages:
         """Database's time of the last look that came to its end."""
         self._has_looked = threading.Event()
         self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
         self._has_reached_root = self._checkpoint_root is None
         self._is_told = False
         self._began = float("-inf")
@@ -132,12 +135,15 @@ class Storages:
 
     def start(self, on_look: Callable[[], None]) -> None:
         """Begin to look for others, and wait a little for the first result; `on_look` publishes what was found."""
-        threading.Thread(target=self._keep_looking, args=(on_look,), name="storages", daemon=True).start()
+        self._thread = threading.Thread(target=self._keep_looking, args=(on_look,), name="storages", daemon=True)
+        self._thread.start()
         self._has_looked.wait(FIRST_LOOK_S)
 
     def stop(self) -> None:
-        """Begin no further look. One that is under way is not waited for: its file system may hang."""
+        """Begin no further look. One that is under way is hardly waited for: its file system may hang."""
         self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(STOP_S)
 
     def look(self) -> None:
         """Look for storages in reach: the checkpoint root's, and those that the checkpoints of jobs lie in."""
@@ -183,7 +189,8 @@ class Storages:
                     self.look()
                     on_look()
             except SQLAlchemyError as error:
-                log.warning("database_away", step="look", error=str(error).splitlines()[0])
+                if not missing_schema.is_missing(self._database):
+                    log.warning("database_away", step="look", error=str(error).splitlines()[0])
             except Exception:  # a defect of ours, or of a file system's; the next look may do better
                 log.exception("look_failed")
             self._has_looked.set()
