@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from jobs.changes import Clone, JobChanges, Place
+from jobs.changes import Clone, JobChanges
 from jobs.errors import InvalidChangesError, InvalidSpecError, NotFoundError, StateConflictError
 from jobs.states import Intent, Outcome, State
 from jobs.store import attempts, jobs, verbs
@@ -395,46 +395,3 @@ def test_a_verb_on_an_unknown_job_names_it(service: Service) -> None:
         for job_id in (0, 2**70):
             with pytest.raises(NotFoundError, match=f"no job {job_id}"):
                 do(service, verb, job_id)
-
-
-def paused(service: Service, device: str = "0,1", **fields: Any) -> int:
-    job_id = service.submit(device, **fields)
-    do(service, verbs.pause, job_id)
-    return job_id
-
-
-def go_on(service: Service, job_id: int, **place: Any) -> Job:
-    with service.database.session_scope() as session:
-        return verbs.resume(session, job_id, Place.model_validate(place))
-
-
-def test_a_paused_job_goes_on_elsewhere_and_what_it_trains_stays(service: Service) -> None:
-    service.register()
-    job_id = paused(service)
-    before = service.job(job_id).spec
-
-    job = go_on(service, job_id, device=[1])
-
-    assert (job.state, job.spec) == (State.QUEUED, before | {"device": "cuda:1"})
-    assert [each.devices for each in service.plan()] == [["cuda:1"]]
-    event = next(event for event in service.events(job_id) if event.kind == "change")
-    assert event.detail == {"device": {"from": "cuda:0,cuda:1", "to": "cuda:1"}}
-
-
-def test_a_place_that_the_training_does_not_fit_is_refused_and_the_job_stays_paused(service: Service) -> None:
-    job_id = paused(service)
-    with pytest.raises(InvalidChangesError) as refused:
-        go_on(service, job_id, device={"count": 3})
-
-    assert isinstance(refused.value.__cause__, ValidationError)
-    assert service.job(job_id).state == State.PAUSED
-
-
-def test_only_a_paused_job_goes_on_elsewhere(service: Service) -> None:
-    service.register()
-    placement = service.run("0")
-    do(service, verbs.pause, placement.job_id)  # its ranks have not stopped yet
-    with pytest.raises(StateConflictError, match="only a paused one can go on elsewhere"):
-        go_on(service, placement.job_id, device="1")
-
-    assert service.job(placement.job_id).intent == Intent.PAUSE
