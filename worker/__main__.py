@@ -1,5 +1,6 @@
 """`python -m worker`: the worker of this host, set up by `RANKZERO_…` variables."""
 
+import argparse
 import sys
 
 from jobs.logs import configure_logs
@@ -9,6 +10,11 @@ from jobs.wakeups import PLAN_QUEUE, host_queue
 
 def main() -> None:
     """Run until SIGTERM or SIGINT; running jobs go on without it."""
+    argparse.ArgumentParser(
+        prog="python -m worker",
+        description="The worker of this host: it runs jobs on the host's devices until SIGTERM or SIGINT. It takes no "
+        "arguments; RANKZERO_... environment variables set it up (docs/settings.md).",
+    ).parse_args()
     try:
         # Late: to make the Celery application is to read the settings, and what is wrong with them is said below.
         from worker import app as application

@@ -15,6 +15,7 @@ from jobs.settings import Settings
 from jobs.store import telemetry
 from jobs.store.hosts import DeviceInfo
 from jobs.store.telemetry import Stretch
+from worker import missing_schema
 from worker.clock import clock
 from worker.gpus import Gpus, NvmlGpus, Reading
 
@@ -68,7 +69,8 @@ class Telemetry(threading.Thread):
                     forgot_at = clock()
                     self._forget()
             except SQLAlchemyError as error:
-                log.warning("database_away", step="telemetry", error=str(error).splitlines()[0])
+                if not missing_schema.is_missing(self._database):
+                    log.warning("database_away", step="telemetry", error=str(error).splitlines()[0])
             except Exception:  # a defect of ours must not end the record of all GPUs
                 log.exception("telemetry_failed")
 

@@ -12,6 +12,7 @@ from jobs.errors import HostNameTakenError
 from jobs.settings import Settings
 from jobs.store import endings, leases
 from trainer.process_identity import is_alive
+from worker import missing_schema
 from worker.care import Care
 from worker.clock import clock
 from worker.planning import Planning
@@ -44,6 +45,8 @@ class Tick(threading.Thread):
         """Time on `clock` from which on the database has answered every step."""
         self._began_at = clock()
         """Time on `clock` when the last sweep began."""
+        self._lacks_schema = False
+        """Whether that is so, and told."""
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -75,7 +78,7 @@ class Tick(threading.Thread):
             step()
         except SQLAlchemyError as error:
             self._in_touch_since = float("inf")
-            log.warning("database_away", step=step.__name__, error=str(error).splitlines()[0])
+            self._tell(step, error)
             return False
         except HostNameTakenError as error:
             log.error("host_name_taken", reason=str(error))
@@ -83,8 +86,18 @@ class Tick(threading.Thread):
         except Exception:  # a defect of ours, told in the log with its traceback
             log.exception("step_failed", step=step.__name__)
             return False
-        self._in_touch_since = min(self._in_touch_since, clock())
+        self._in_touch_since, self._lacks_schema = min(self._in_touch_since, clock()), False
         return True
+
+    def _tell(self, step: Callable[[], None], error: SQLAlchemyError) -> None:
+        """Say that the database is away; or once that somebody has to bring it its schema, until that is there."""
+        if not missing_schema.is_missing(self._database):
+            log.warning("database_away", step=step.__name__, error=str(error).splitlines()[0])
+        elif not self._lacks_schema:
+            self._lacks_schema = True
+            log.error(
+                "schema_missing", reason=f"the database lacks this version's schema; run: {missing_schema.UPGRADE}"
+            )
 
     def _plan(self) -> None:
         """Plan, unless any worker has since this one's last sweep."""

@@ -10,11 +10,21 @@ from sqlalchemy.orm import Session
 
 def is_current(session: Session) -> bool:
     """Whether every migration of this version has been applied."""
-    return set(MigrationContext.configure(session.connection()).get_current_heads()) == _newest()
+    return _applied(session) == set(_scripts().get_heads())
+
+
+def is_behind(session: Session) -> bool:
+    """Whether migrations of this version are still to be applied: not so where those of a later one are."""
+    known = {script.revision for script in _scripts().walk_revisions()}
+    return not is_current(session) and _applied(session) <= known
+
+
+def _applied(session: Session) -> set[str]:
+    return set(MigrationContext.configure(session.connection()).get_current_heads())
 
 
 @cache
-def _newest() -> set[str]:
+def _scripts() -> ScriptDirectory:
     config = Config()
     config.set_main_option("script_location", "migrations:")
-    return set(ScriptDirectory.from_config(config).get_heads())
+    return ScriptDirectory.from_config(config)

@@ -6,8 +6,9 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from jobs.database import Database
+from jobs.database import Database, upgrade
 from jobs.settings import Settings
 from jobs.store import hosts
 from tests.waiting import wait_until
@@ -96,3 +97,37 @@ def test_a_worker_whose_sweeps_stand_still_falls_silent(database: Database, tmp_
         heartbeat.stop()
 
     assert heard_at(database) == before
+
+
+def test_a_worker_names_the_command_for_a_schema_that_is_missing_once_and_begins_when_it_is_there(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    database = Database(empty_database_url)
+    settings = Settings(host_name="alpha", run_root=tmp_path, tick_s=0.05)
+    storages = Storages(database, settings)
+    registration = Registration(database, settings, [], storages, Fitness(tmp_path))
+    sweeps: list[int] = []
+    keep = registration.keep
+
+    def counted() -> None:
+        sweeps.append(1)
+        keep()
+
+    registration.keep = counted  # type: ignore[method-assign]  # to see it called
+    care = Care(database, settings, Fitness(tmp_path))
+    tick = Tick(database, settings, registration, care, Planning(database), on_orphaned=lambda: None)
+    with capture_logs() as told:
+        storages.start(registration.publish_status)
+        tick.start()
+        try:
+            wait_until(lambda: len(sweeps) >= 3, timeout_s=10, what="three sweeps")
+            missing = [each for each in told if each["log_level"] in {"warning", "error"}]
+            upgrade(empty_database_url)
+            wait_until(lambda: registration.is_held, timeout_s=10, what="the host's registration")
+        finally:
+            tick.stop()
+            storages.stop()
+            database.dispose()
+
+    assert [each["event"] for each in missing] == ["schema_missing"]
+    assert "python -m jobs.database upgrade" in missing[0]["reason"]
