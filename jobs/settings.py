@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from jobs.checkpoint_roots import refuse_unknown
 from jobs.errors import InvalidSettingsError
 
 
@@ -66,7 +67,7 @@ class Settings(BaseSettings):
     hosts share, or an fsspec URL (`s3://bucket/runs`). None leaves them in the run root alone."""
     copy_grace_s: float = Field(default=300, ge=0)
     """Seconds that a run which has ended keeps its devices at most while its last checkpoints are still being copied
-    there. A cancelled one does not wait."""
+    there. A cancelled one does not wait, nor one whose checkpoint root somebody has to mend (no permission)."""
     address: str | None = None
     """Name or address at which the ranks of other hosts reach this one, for jobs on several hosts. None finds the
     address that this host has towards the database."""
@@ -100,6 +101,7 @@ class Settings(BaseSettings):
     @field_validator("checkpoint_root")
     @classmethod
     def _absolute_or_url(cls, root: str | None) -> str | None:
+        refuse_unknown(root or "")
         return root if root is None or "://" in root else str(Path(root).expanduser().absolute())
 
     def model_post_init(self, _context: object) -> None:

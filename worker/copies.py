@@ -28,6 +28,11 @@ LONGEST_WAIT_S = 30
 TELL_S = 10
 """Seconds between two words in the log on what a run that has ended still waits for."""
 _WATCH_S = 0.2
+PERMANENT = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTSUP),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP),
+}
+"""Errors of a checkpoint root that somebody has to mend. A full disk, or a store that does not answer, may go by."""
 
 log = structlog.get_logger()
 
@@ -49,6 +54,8 @@ class Copies(threading.Thread):
         self._all_copied = threading.Event()
         """Nothing is left to copy, now that the run is over."""
         self._is_abandoned = threading.Event()
+        self._in_vain = ""
+        """Why the last try failed, where the next one would too; empty otherwise."""
         self._is_in_trouble = False
         """The last try failed, and the job's events say so."""
         self._gone: set[int] = set()
@@ -70,15 +77,17 @@ class Copies(threading.Thread):
 
     def finish(self, *, timeout_s: float, is_pointless: Callable[[], bool]) -> None:
         """Wait until all is copied, now that the ranks have ended, but not longer than `timeout_s`, nor once
-        `is_pointless`."""
+        `is_pointless`, nor for what no wait mends (`PERMANENT`)."""
+        self._in_vain = ""  # one more try: it may have been mended
         self._run_is_over.set()
         self._look_now.set()
         began = told = clock()
         while self.is_alive() and not self._all_copied.wait(_WATCH_S) and not is_pointless():
-            if clock() - began > timeout_s:
+            if self._in_vain or clock() - began > timeout_s:
+                why = f"({self._in_vain})" if self._in_vain else f"after {timeout_s:g} s (copy_grace_s)"
                 self._tell(
-                    f"no copy under {self._root} of the checkpoints of steps {self._left} after {timeout_s:g} s "
-                    "(copy_grace_s): only hosts that share this one's run root can continue from them"
+                    f"no copy under {self._root} of the checkpoints of steps {self._left} {why}: "
+                    "only hosts that share this one's run root can continue from them"
                 )
                 break
             if clock() - told >= TELL_S:
@@ -102,6 +111,8 @@ class Copies(threading.Thread):
             if not self._is_in_trouble:
                 self._tell(f"checkpoints cannot be copied to {self._root}: {error}; it is tried again and again")
             self._is_in_trouble = True
+            if error.errno in PERMANENT:
+                self._in_vain = str(error)
             return False
         except Exception:  # a defect of ours costs the copies, and never the run
             log.exception("copy_round_failed")

@@ -116,8 +116,11 @@ def _system(place: str) -> tuple[Any, str]:
     # Late: a run whose checkpoints stay on its host never needs it, nor the libraries of some store.
     from fsspec.core import url_to_fs
 
-    # Listings that another host has changed since are worth nothing here.
-    system, path = url_to_fs(place, use_listings_cache=False)
+    try:
+        # Listings that another host has changed since are worth nothing here.
+        system, path = url_to_fs(place, use_listings_cache=False)
+    except ValueError as error:  # a scheme that is not known here, which is as good as not installed
+        raise ImportError(str(error)) from error
     return system, path
 
 
@@ -142,5 +145,15 @@ def _as_os_error(place: str) -> Iterator[None]:
         raise
     except Exception as error:
         text = (str(error).strip() or type(error).__name__).splitlines()[0]
-        number = errno.ENOENT if isinstance(error, FileNotFoundError) else errno.EIO
-        raise OSError(number, text, place) from error  # which makes a FileNotFoundError of the first
+        raise OSError(_number(error), text, place) from error  # FileNotFoundError and PermissionError stay that
+
+
+def _number(error: Exception) -> int:
+    match error:
+        case FileNotFoundError():
+            return errno.ENOENT
+        case PermissionError():
+            return errno.EACCES
+        case ImportError() | NotImplementedError():
+            return errno.ENOTSUP
+    return errno.EIO

@@ -6,13 +6,15 @@ from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
 from jobs import catalogs
+from jobs.checkpoint_roots import refuse_unknown
 from jobs.column_types import json_each_text
 from jobs.database import now
-from jobs.errors import NotFoundError
+from jobs.errors import InvalidSpecError, NotFoundError
+from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
-from jobs.store import hosts, lineage, reach, scenes
+from jobs.store import hosts, lineage, quotas, reach, scenes
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Job, JobEvent
 
@@ -30,10 +32,15 @@ class Submission:
 def submit(session: Session, spec: JobSpec, *, parent_id: int | None = None) -> Submission:
     """Store a job as queued; `parent_id` is the job it is a copy of, else the one it starts from is its parent.
 
-    Raises InvalidSpecError for a recipe, model or data set that no registered host knows, and for a checkpoint to start
-    from that is not there.
+    Raises InvalidSpecError for a recipe, model or data set that no registered host knows, for a checkpoint to start
+    from that is not there, and for a checkpoint root of no known scheme.
     """
     catalogs.check(spec, hosts.catalogs(session))
+    # Here and not in the spec itself: a stored one stays readable, whatever a host has installed.
+    try:
+        refuse_unknown(spec.checkpoint_root or "")
+    except ValueError as error:
+        raise InvalidSpecError("checkpoint_root", str(error)) from error
     origin = None
     if spec.start_from is not None:
         origin = lineage.find_checkpoint(session, spec.start_from)
@@ -61,13 +68,16 @@ def submit(session: Session, spec: JobSpec, *, parent_id: int | None = None) -> 
         parent_checkpoint_id=origin and origin.id,
     )
     fleet = scenes.view_hosts(session, at)
+    limits = Quotas(quotas.read(session))
+    too_many = limits.why_never(spec.request.device_count, spec.user, spec.labels)
     impossible = why_never(spec.request, fleet)
-    if impossible:
-        job.reason = impossible
+    job.reason = impossible or too_many
     session.add(job)
     session.flush()
     record(session, job.id, "submitted", attempt=0, at=at, to_state=State.QUEUED, detail={})
-    warnings = [] if impossible is None else [f"accepted, but {impossible}: the job waits until one is"]
+    warnings = [] if impossible is None else [f"accepted, but {impossible}: the job waits until that changes"]
+    if too_many is not None:
+        warnings.append(f"accepted, but it {too_many}: the job waits until that changes")
     if origin is not None and (warning := lineage.warn_of_removal(session, origin)):
         warnings.append(warning)
     if (warning := reach.warn_of_gang(session, spec, fleet)) is not None:

@@ -1,5 +1,6 @@
 """Copies of checkpoints, to a folder and to an object store: whole, registered, removed, and never in the way."""
 
+import errno
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -153,10 +154,13 @@ def test_nothing_is_written_where_a_shared_folder_is_not_mounted_any_more(run: S
 
 
 def test_a_run_that_is_over_waits_no_longer_than_it_may_and_says_what_has_no_copy(
-    run: SavingRun, tmp_path: Path
+    run: SavingRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def fill_up(_source: Path, place: str, **_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", place)
+
+    monkeypatch.setattr(remote_files, "put", fill_up)
     run.save(10)
-    (tmp_path / "shared").touch()
     thread = Copies(run.database, run.placement, str(tmp_path / "shared"))
     thread.start()
     wait_until(run.warnings, timeout_s=10, what="a warning")
@@ -166,6 +170,25 @@ def test_a_run_that_is_over_waits_no_longer_than_it_may_and_says_what_has_no_cop
 
     assert not thread.is_alive()
     assert "of the checkpoints of steps [10]" in run.warnings()[-1]
+
+
+@pytest.mark.parametrize("wrong", ["{folder}/file", "{folder}/file/below", "/proc/nope", "foo://bucket/runs"])
+def test_a_run_that_is_over_does_not_wait_for_a_root_that_only_somebody_can_mend(
+    run: SavingRun, tmp_path: Path, wrong: str
+) -> None:
+    (tmp_path / "file").touch()
+    root = wrong.format(folder=tmp_path)
+    thread = Copies(run.database, run.placement, root)
+    thread.start()
+    run.save(10)
+
+    thread.finish(timeout_s=600, is_pointless=lambda: False)  # longer than a test may take
+    thread.join(5)
+
+    assert not thread.is_alive()
+    trouble, given_up = run.warnings()
+    assert f"checkpoints cannot be copied to {root}" in trouble
+    assert given_up.startswith(f"no copy under {root} of the checkpoints of steps [10] ([Errno ")
 
 
 def test_a_run_with_nothing_to_copy_does_not_wait_for_a_store_that_is_away(run: SavingRun, tmp_path: Path) -> None:

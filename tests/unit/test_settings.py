@@ -119,6 +119,11 @@ def test_a_checkpoint_root_is_an_absolute_folder_or_a_url_as_it_is(
     assert Settings(checkpoint_root=written).checkpoint_root == meant.format(cwd=tmp_path)
 
 
+def test_a_checkpoint_root_of_no_known_scheme_is_refused() -> None:
+    with pytest.raises(ValidationError, match="no scheme that fsspec knows"):
+        Settings(checkpoint_root="foo://x/y")
+
+
 def test_a_process_reads_its_settings_once() -> None:
     assert get_settings() is get_settings()
 

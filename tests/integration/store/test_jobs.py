@@ -12,8 +12,8 @@ from jobs.errors import InvalidSpecError, NotFoundError
 from jobs.forecast import foresee
 from jobs.spec import JobSpec
 from jobs.states import Intent, Outcome, State
-from jobs.store import hosts, jobs
-from jobs.tables import Host
+from jobs.store import hosts, jobs, quotas
+from jobs.tables import DeviceRow, Host
 from tests.integration.store.conftest import Service, times
 
 CATALOG = {
@@ -91,6 +91,37 @@ def test_a_job_for_devices_that_no_host_has_is_accepted_with_a_warning(service: 
     (warning,) = submission.warnings
     assert "cuda:5" in warning
     assert service.job(submission.job.id).reason == "no registered host has cuda:5"
+
+
+def test_a_job_that_a_quota_never_allows_is_accepted_with_a_warning_and_foretold_so(service: Service) -> None:
+    spec = JobSpec.model_validate({"device": "0,1", "user": "ann", "train": {"model": "mlp", "data": "digits"}})
+
+    with service.database.session_scope() as session:
+        quotas.put(session, ("user", "ann"), max_devices=1, share=1.0)
+        foretold = foresee(session, spec)
+        submission = jobs.submit(session, spec)
+
+    reason = "asks for 2 devices, more than the quota of user ann (1 device) allows"
+    assert submission.warnings == (f"accepted, but it {reason}: the job waits until that changes",)
+    assert foretold.warnings == (f"{reason}: the job would wait until that changes",)
+    assert service.job(submission.job.id).reason == reason
+
+
+def test_a_job_for_a_device_in_quarantine_is_accepted_with_a_warning_that_says_who_releases_it(
+    service: Service,
+) -> None:
+    spec = JobSpec.model_validate({"device": "1", "train": {"model": "mlp", "data": "digits"}})
+
+    with service.database.session_scope() as session:
+        device = session.scalars(select(DeviceRow).where(DeviceRow.name == "cuda:1")).one()
+        device.quarantined_at = now(session)
+        (foretold,) = foresee(session, spec).warnings
+        submission = jobs.submit(session, spec)
+
+    reason = "cuda:1 on alpha is in quarantine (an operator releases it: rankzero hosts release)"
+    assert foretold.startswith(f"{reason}: ")
+    assert submission.warnings == (f"accepted, but {reason}: the job waits until that changes",)
+    assert service.job(submission.job.id).reason == reason
 
 
 def test_a_job_that_some_host_can_run_is_accepted_without_a_warning(service: Service) -> None:
@@ -383,3 +414,13 @@ def test_times_stay_utc_where_the_database_lives_in_another_zone(postgresql_url:
     assert job.created_at.tzinfo is UTC
     assert abs(datetime.now(UTC) - job.created_at) < timedelta(minutes=1)
     database.dispose()
+
+
+@pytest.mark.parametrize("root", ["foo://x/y", "simplecache::foo://x/y", "://x"])
+def test_a_checkpoint_root_of_no_known_scheme_is_refused_before_anything_is_stored(service: Service, root: str) -> None:
+    with pytest.raises(InvalidSpecError, match="no scheme that fsspec knows") as error:
+        service.submit(checkpoint_root=root)
+
+    assert error.value.field == "checkpoint_root"
+    assert find(service) == []
+    assert service.submit(checkpoint_root="simplecache::s3://bucket/runs")
