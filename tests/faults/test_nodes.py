@@ -124,9 +124,12 @@ def test_a_run_on_two_hosts_survives_the_death_of_a_rank_a_supervisor_and_a_host
     service.assert_same_series(job_id, undisturbed)
 
 
-def test_a_run_on_two_hosts_is_paused_with_a_checkpoint_and_stops_on_both(service: Service) -> None:
-    start_hosts(service)
-    job_id = service.submit("0", train={"epochs": 200}, nodes=2)
+def test_a_run_on_two_hosts_is_paused_with_a_checkpoint_stops_on_both_and_goes_on_from_its_new_copy(
+    service: Service, tmp_path: Path
+) -> None:
+    for name, address in {"alpha": "127.0.0.1", "beta": "127.0.0.2"}.items():
+        service.start_worker(name, address=address)  # each with a run root of its own
+    job_id = service.submit("0", train={"epochs": 200}, nodes=2, checkpoint_root=str(tmp_path / "shared"))
     service.wait_for_step(job_id, 3)
 
     service.set_intent(job_id, Intent.PAUSE)
@@ -138,5 +141,11 @@ def test_a_run_on_two_hosts_is_paused_with_a_checkpoint_and_stops_on_both(servic
     assert service.checkpoints(job_id)[-1].step == max(steps)
     with service.database.session_scope(read_only=True) as session:
         assert session.scalars(select(Lease).where(Lease.released_at.is_(None))).all() == []
+
+    service.set_intent(job_id, Intent.RUN)
+
+    service.wait_for_step(job_id, max(steps) + 1)
+    assert service.attempts(job_id)[-1].resumed_step == max(steps), service.story(job_id)
     service.set_intent(job_id, Intent.CANCEL)
+    service.wait_for(job_id, State.CANCELLED)
     service.assert_laws_held(job_id)
