@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 from jobs import catalogs
 from jobs.planner.matching import suitable_hosts
 from jobs.planner.plan import plan
+from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
 from jobs.planner.view import Device, Scene, Start, Wait, WaitingJob
 from jobs.spec import JobSpec
@@ -63,9 +64,13 @@ def foresee(session: Session, spec: JobSpec) -> Forecast:
         user=spec.user,
         labels=spec.labels,
         duration_s=spec.time_limit_s,
+        is_supposed=True,
     )
     never = why_never(request, sight.scene.hosts)
-    warnings = [] if never is None else [f"{never}: the job would wait until one is"]
+    warnings = [] if never is None else [f"{never}: the job would wait until that changes"]
+    too_many = Quotas(sight.scene.quotas).why_never(request.device_count, spec.user, spec.labels)
+    if too_many is not None:
+        warnings.append(f"{too_many}: the job would wait until that changes")
     if spec.start_from is not None:
         origin = lineage.find_checkpoint(session, spec.start_from)
         reached = sight.readers.of_another(reach.saved(origin))

@@ -1,6 +1,7 @@
 """A demand: the jobs that ask for the same on the same hosts, and what the fleet can give them."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 
 from jobs.planner import reasons
@@ -10,6 +11,9 @@ from jobs.planner.pools import soonest_of
 from jobs.planner.request import Request
 from jobs.planner.slots import Slot
 from jobs.planner.view import Host, Reservation, WaitingJob
+
+MOST_EXPLAINED = 64
+"""For so many requests that no open host can serve, the first in the line, a plan works out why."""
 
 
 class Demand:
@@ -29,17 +33,31 @@ class Demand:
         """The highest priority for which stopping others was tried and did not help."""
         self.is_behind_a_head = False
         """Whether a job before these is known to have devices set aside and may use some that these may use."""
+        self._request = request
+        self._resumes_on = job.resumes_on
         self._names = listed_names(request)
-        self.refusal: str | None = None
-        """Why none of these jobs can run on the open hosts."""
-        if len(self.pool.hosts_with(self.per_node, self.allowed)) < self.nodes:
-            self.refusal = reasons.no_host(request, hosts, job.resumes_on, self.note)
-        self.far_back = reasons.far_back(request, self.note)
-        """Why a job waits whose turn is too far off to say for what."""
+        self.is_out_of_reach = len(self.pool.hosts_with(self.per_node, self.allowed)) < self.nodes
+        """Whether none of these jobs can run on the open hosts."""
         self._fleet = fleet
+        self._hosts = hosts
         self._nothing_is_loose = False
         self._in_vain_until = UNKNOWN
         """Jobs that end then or later find nothing."""
+
+    @cached_property
+    def far_back(self) -> str:
+        """Why a job waits whose turn is too far off to say for what."""
+        return reasons.far_back(self._request, self.note)
+
+    @cached_property
+    def why_out_of_reach(self) -> str:
+        """Why none of these jobs can run on the open hosts, which takes a look at every device."""
+        return reasons.no_host(self._request, self._hosts, self._resumes_on, self.note)
+
+    @cached_property
+    def out_of_reach(self) -> str:
+        """That none of these jobs can run on the open hosts."""
+        return reasons.no_open_host(self._request, self.note)
 
     def allows(self, host: int) -> bool:
         """Whether these jobs may run on a host, if it has the devices."""
@@ -109,6 +127,7 @@ class Demands:
         self._fleet = fleet
         self._hosts = hosts
         self._known: dict[object, Demand] = {}
+        self._explained: set[Demand] = set()
 
     def of(self, job: WaitingJob) -> Demand:
         """Return the demand of a job."""
@@ -121,3 +140,10 @@ class Demands:
             found = self._known.get(key) or Demand(self._fleet, self._hosts, job)
             self._known[quick] = self._known[key] = found
         return found
+
+    def refuse(self, demand: Demand) -> str:
+        """Say why the jobs of a demand that is out of reach can not run; only that, once many were told why."""
+        if demand not in self._explained and len(self._explained) == MOST_EXPLAINED:
+            return demand.out_of_reach
+        self._explained.add(demand)
+        return demand.why_out_of_reach

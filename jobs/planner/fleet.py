@@ -82,17 +82,19 @@ class Fleet:
         slot.take(job_id, until)
         self._changed(slot, was_loose=was_loose)
 
-    def set_aside(self, slot: Slot, job_id: int, *, start: float | None, until: float) -> None:
+    def set_aside(
+        self, slot: Slot, job_id: int, *, start: float | None, until: float, unforeseeable: int | None
+    ) -> None:
         """Keep a device for a job that is to start at `start`, if known, and to end at `until`."""
         was_loose = slot.is_loose
-        slot.set_aside(job_id, start=start, until=until)
+        slot.set_aside(job_id, start=start, until=until, unforeseeable=unforeseeable)
         if not slot.is_taken:
             self.lenders.add(slot.host)
         self._changed(slot, was_loose=was_loose)
 
-    def book(self, slot: Slot, until: float) -> None:
+    def book(self, slot: Slot, until: float, unforeseeable: int | None) -> None:
         """Foretell that a device is in use until then, without keeping it for anybody."""
-        slot.book(until)
+        slot.book(until, unforeseeable)
         self._changed(slot, was_loose=False)
 
     def _changed(self, slot: Slot, *, was_loose: bool) -> None:
@@ -122,7 +124,9 @@ class Fleet:
             kind = min(names).partition(":")[0]
             alike = self._model_pool(frozenset(model for model in self._models if model[0] == kind))
             loose = [self._loose_by_name[name] for name in names]
-            found = ListPool(names, self._by_name, loose=loose, kind=alike, changes=self._changes)
+            hosts = set.intersection(*(self._hosts_by_name[name] for name in names))
+            slots = {host: self._by_name[host] for host in sorted(hosts)}
+            found = ListPool(names, slots, loose=loose, kind=alike, changes=self._changes)
             self._list_pools[names] = found
         return found
 
@@ -136,6 +140,15 @@ class Fleet:
     def _by_name(self) -> list[dict[str, Slot]]:
         """The devices of each host, for requests that name them."""
         return [{slot.device.name: slot for slot in found} for found in self._slots]
+
+    @cached_property
+    def _hosts_by_name(self) -> defaultdict[str, set[int]]:
+        """For each name the hosts that have that device, so that names which none has cost no look at each of them."""
+        hosts = defaultdict[str, set[int]](set)
+        for host, found in enumerate(self._by_name):
+            for name in found:
+                hosts[name].add(host)
+        return hosts
 
     @cached_property
     def _loose_by_name(self) -> defaultdict[str, set[int]]:

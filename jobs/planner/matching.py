@@ -52,14 +52,17 @@ def suitable_devices(request: Request, host: Host, *, accelerated: bool) -> tupl
     """The devices of a host that a request may use, busy or not, in rank order; none where they are too few."""
     if pinned_host(request) not in (None, host.name):
         return ()
-    usable = [device for device in host.devices if not device.quarantined]
+    usable = [device for device in devices_meant(request, host, accelerated=accelerated) if not device.quarantined]
+    return tuple(usable) if len(usable) >= request.per_node else ()
+
+
+def devices_meant(request: Request, host: Host, *, accelerated: bool) -> list[Device]:
+    """The devices of a host that a request is for, busy or in quarantine or not, in rank order."""
     names = listed_names(request)
     if names is None:
-        found = [device for device in in_order_of_name(usable) if fits(device, request, accelerated=accelerated)]
-    else:
-        by_name = {device.name: device for device in usable}
-        found = [by_name[name] for name in names if name in by_name]
-    return tuple(found) if len(found) >= request.per_node else ()
+        return in_order_of_name([each for each in host.devices if fits(each, request, accelerated=accelerated)])
+    by_name = {device.name: device for device in host.devices if device.name in names}
+    return [by_name[name] for name in names if name in by_name]
 
 
 def suitable_hosts(request: Request, hosts: Sequence[Host]) -> list[tuple[Host, tuple[Device, ...]]]:

@@ -32,7 +32,7 @@ class _Plan:
         self._scene = scene
         self._fleet = Fleet(scene)
         self._demands = Demands(self._fleet, scene.hosts)
-        self._quotas = Quotas(scene)
+        self._quotas = Quotas(scene.quotas, scene.running)
         self._preemption = Preemption(scene, self._fleet)
         self._heads = Heads(scene.policy.reservations)
         self._blocked = 0
@@ -49,10 +49,10 @@ class _Plan:
             assert job.not_before is not None
             return [Wait(job.id, reasons.resting(job.not_before), line_key)]
         demand = self._demands.of(job)
-        if demand.refusal is not None:
+        if demand.is_out_of_reach:
             # It is in nobody's way meanwhile. But a heartbeat that was missed must not cost it what was gathered there.
             kept = job.reservation if self._fleet.is_out_of_contact(job.reservation) else None
-            return [Wait(job.id, demand.refusal, line_key, reservation=kept)]
+            return [Wait(job.id, self._demands.refuse(demand), line_key, reservation=kept)]
         ends = UNKNOWN if job.duration_s is None else self._scene.now + job.duration_s
         refusal = self._quotas.refuse(job, ends)
         if refusal is not None:
@@ -80,7 +80,7 @@ class _Plan:
 
     def _foresee(self, job: WaitingJob, demand: Demand, line_key: float) -> list[Decision]:
         slots = demand.soonest()
-        reason, holders = reasons.in_the_way(slots, self._fleet.hosts, demand.note)
+        reason, holders = reasons.in_the_way(slots, self._fleet.hosts, job)
         start = reservations.book(self._fleet, slots, job)
         return [Wait(job.id, reason, line_key, start, holders)]
 
@@ -88,7 +88,7 @@ class _Plan:
         choice = reservations.choose(self._fleet, job, demand, self._preemption)
         if not was_settled:
             self._heads.add(demand, is_settled=choice.preempts)
-        reason, holders = reasons.in_the_way(choice.slots, self._fleet.hosts, demand.note)
+        reason, holders = reasons.in_the_way(choice.slots, self._fleet.hosts, job)
         start, reservation = reservations.make(self._fleet, choice, job)
         self._quotas.keep_turn(job, reservation.start)
         preempts = [Preempt(victim.id, victim.attempt, job.id) for victim in choice.victims]

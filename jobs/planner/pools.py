@@ -135,21 +135,20 @@ class ListPool(Pool):
     def __init__(
         self,
         names: frozenset[str],
-        slots: Sequence[Mapping[str, Slot]],
+        slots: Mapping[int, Mapping[str, Slot]],
         *,
         loose: Sequence[set[int]],
         kind: ModelPool,
         changes: Sequence[int],
     ) -> None:
-        """`slots` are those of each host by name, `kind` all devices of that kind.
+        """`slots` are those of each host that has all of them, by name, `kind` all devices of that kind.
 
         `loose` holds for each name the hosts on which that device is loose, and is kept up to date by its owner.
         """
-        hosts = [host for host, found in enumerate(slots) if names <= found.keys()]
-        super().__init__(hosts, changes)
+        super().__init__(slots, changes)
         self._names = names
         self._in_order = sorted(names, key=lambda name: (len(name), name))
-        self._slots = {host: [slots[host][name] for name in self._in_order] for host in hosts}
+        self._slots = {host: [found[name] for name in self._in_order] for host, found in slots.items()}
         self._loose = loose
         self._kind = kind
 

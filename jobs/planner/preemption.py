@@ -52,7 +52,7 @@ class Preemption:
         clearing = found.conclude()
         for victim in clearing.victims:
             for slot in self._fleet.held_by(victim):
-                slot.leave(self._fleet.now)
+                slot.leave(self._fleet.now, job.id)
                 self._leaving.add(slot.host)
             self._stopped.add(victim.id)
         return clearing

@@ -1,10 +1,10 @@
 """Quotas: how many devices a user, or the jobs of a label, may have at once, and whose turn it is within that."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from jobs.planner.order import EVERY_USER
-from jobs.planner.view import Account, Scene, WaitingJob
+from jobs.planner.view import Account, Quota, RunningJob, WaitingJob
 
 
 def in_words(devices: int) -> str:
@@ -54,23 +54,30 @@ class Quotas:
     unused while smaller ones keep coming.
     """
 
-    def __init__(self, scene: Scene) -> None:
-        self._most = {each.account: each.max_devices for each in scene.quotas}
+    def __init__(self, quotas: Iterable[Quota], running: Iterable[RunningJob] = ()) -> None:
+        self._most = {each.account: each.max_devices for each in quotas}
         self._limits_labels = any(most is not None and account[0] == "label" for account, most in self._most.items())
         self._accounts: dict[Account, _Limited | None] = {}
         self._any = any(most is not None for most in self._most.values())
-        for running in scene.running:
-            self._charge(running.user, running.labels, len(running.device_ids))
+        for job in running:
+            self._charge(job.user, job.labels, len(job.device_ids))
+
+    def why_never(self, wants: int, user: str | None, labels: Mapping[str, str]) -> str | None:
+        """Say which quota a job of so many devices exceeds by itself, whatever else runs; None if it exceeds none."""
+        for each in self._of(user, labels):
+            if wants > each.most:
+                return f"asks for {in_words(wants)}, more than {each} allows"
+        return None
 
     def refuse(self, job: WaitingJob, ends: float) -> str | None:
         """Say why a job that is to have ended at `ends` may not start now, and keep its turn; None if it may."""
         wants = job.request.device_count
-        for each in self._of(job.user, job.labels):
-            if wants > each.most:
-                return f"asks for {in_words(wants)}, more than {each} allows"
-            if not each.has_room(wants, ends):
-                return self._wait_in(each, job)
-        return None
+        limited = self._of(job.user, job.labels)
+        if all(each.has_room(wants, ends) for each in limited):
+            return None
+        # Before it keeps a turn in any account: what no quota will ever allow must be in nobody's way.
+        never = self.why_never(wants, job.user, job.labels)
+        return never or self._wait_in(next(each for each in limited if not each.has_room(wants, ends)), job)
 
     def charge(self, job: WaitingJob) -> None:
         """Count a job that starts."""

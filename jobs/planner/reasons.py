@@ -1,14 +1,13 @@
 """Reasons: what a waiting job is told, in words that time alone does not change."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from jobs.device_count import DeviceCount
-from jobs.planner.matching import pinned_host, suitable_hosts
+from jobs.planner.matching import devices_meant, has_accelerator, listed_names, pinned_host, suitable_hosts
 from jobs.planner.request import Request
-from jobs.planner.slots import Slot
-from jobs.planner.view import Holder, Host
+from jobs.planner.slots import Slot, first_unforeseeable
+from jobs.planner.view import Holder, Host, WaitingJob
 
 MOST_NAMED = 8
 """So many devices and their holders are named."""
@@ -21,8 +20,11 @@ def why_never(request: Request, hosts: Sequence[Host]) -> str | None:
     suitable = suitable_hosts(request, hosts)
     if len(suitable) >= request.nodes:
         return None
-    if not suitable and suitable_hosts(request, [_whole(host) for host in hosts]):
-        return f"no registered host has {_on_one_host(request)} that is not in quarantine"
+    withheld = _withheld(request, hosts)
+    if withheld and len(suitable) + len(withheld) >= request.nodes:
+        in_quarantine = _in_quarantine(withheld)
+        is_named = listed_names(request) is not None and request.nodes == 1
+        return in_quarantine if is_named else f"needs {wanted(request)}, and {in_quarantine}"
     if not suitable:
         return f"no registered host has {_on_one_host(request)}"
     return f"needs {request.nodes} hosts with {_on_one_host(request)}, and there is only {_listed(suitable)}"
@@ -39,6 +41,30 @@ def no_host(request: Request, hosts: Sequence[Host], resumes_on: frozenset[str] 
     never = why_never(request, hosts)
     if never is not None:
         return never
+    open_hosts = [host for host in hosts if host.closed is None and (resumes_on is None or host.name in resumes_on)]
+    withheld = _withheld(request, open_hosts)
+    if withheld:
+        others = _no_open_host(request, hosts, resumes_on, resume_note, every="every other")
+        return f"{_in_quarantine(withheld)}; {others}"
+    return _no_open_host(request, hosts, resumes_on, resume_note)
+
+
+def no_open_host(request: Request, resume_note: str | None) -> str:
+    """Say that a job can not run on any hosts that are open now, and no more."""
+    each = _on_one_host(request)
+    if request.nodes == 1:
+        return _with_note(f"no host that is open has {each}", resume_note)
+    return _with_note(f"needs {request.nodes} hosts with {each}, and fewer are open", resume_note)
+
+
+def _no_open_host(
+    request: Request,
+    hosts: Sequence[Host],
+    resumes_on: frozenset[str] | None,
+    resume_note: str | None,
+    *,
+    every: str = "every",
+) -> str:
     suitable = [host for host, _devices in suitable_hosts(request, hosts)]
     if resumes_on is not None:
         readers = [host for host in suitable if host.name in resumes_on]
@@ -47,13 +73,14 @@ def no_host(request: Request, hosts: Sequence[Host], resumes_on: frozenset[str] 
         if closed:
             return f"{note}, and {_and(closed)}"
         if len(readers) < request.nodes:
-            return f"{note}, and needs {request.nodes} hosts with {_on_one_host(request)} that can read it"
+            few = "no host" if request.nodes == 1 else f"fewer than {request.nodes} hosts"
+            return f"{note}, and {few} with {_on_one_host(request)} can read it"
     closed = [f"{host.name} is {host.closed}" for host in suitable if host.closed is not None]
     if len(closed) < len(suitable):
         return f"needs {request.nodes} hosts with {_on_one_host(request)}, but {_and(closed)}"
     why = {host.closed for host in suitable}
     if len(why) == 1:
-        return f"every host with {_on_one_host(request)} is {why.pop()}"
+        return f"{every} host with {_on_one_host(request)} is {why.pop()}"
     return f"no host with {_on_one_host(request)} is open: {_and(closed)}"
 
 
@@ -67,7 +94,7 @@ def far_back(request: Request, resume_note: str | None) -> str:
     return _with_note(f"waits for {wanted(request)}, with many jobs before it in the line", resume_note)
 
 
-def in_the_way(slots: Iterable[Slot], hosts: Sequence[Host], resume_note: str | None) -> tuple[str, tuple[Holder, ...]]:
+def in_the_way(slots: Sequence[Slot], hosts: Sequence[Host], job: WaitingJob) -> tuple[str, tuple[Holder, ...]]:
     """Say who has, or comes before for, the devices that a job waits for, and return the first of these."""
     parts: dict[str, list[str]] = {}
     holders = []
@@ -76,19 +103,48 @@ def in_the_way(slots: Iterable[Slot], hosts: Sequence[Host], resume_note: str | 
         host = hosts[slot.host].name
         job_id = slot.holder if slot.is_taken else slot.kept_for
         assert job_id is not None, "a device that is not loose has a job, or is kept for one"
-        who = f"job {job_id}" if slot.is_taken else f"set aside for job {job_id}"
-        parts.setdefault(host, []).append(f"{slot.device.name} ({who}{', which is stopping' * slot.is_leaving})")
+        who = _holder(slot, job) if slot.is_taken else f"set aside for job {job_id}"
+        parts.setdefault(host, []).append(f"{slot.device.name} ({who})")
         holders.append(Holder(host, slot.device.name, job_id))
     listed = [", ".join(devices) + f" on {host}" for host, devices in parts.items()]
     if len(busy) > MOST_NAMED:
         host = hosts[busy[MOST_NAMED - 1].host].name
         listed[-1] = ", ".join(parts[host]) + f" and more on {host}"
-    return _with_note(f"waits for {'; '.join(listed)}", resume_note), tuple(holders)
+    reason = f"waits for {'; '.join(listed)}"
+    unknown = first_unforeseeable(slots)
+    if unknown is not None:
+        reason += f"; how long job {unknown} runs is not known"
+    return _with_note(reason, job.resume_note), tuple(holders)
 
 
-def _whole(host: Host) -> Host:
-    """The host as it would be with no device in quarantine."""
-    return replace(host, devices=tuple(replace(device, quarantined=False) for device in host.devices))
+def _holder(slot: Slot, job: WaitingJob) -> str:
+    """The job that has a device, what becomes of it, and who comes next."""
+    who = f"job {slot.holder}"
+    if slot.stopped_for is not None:
+        whom = "it" if slot.stopped_for == job.id else f"job {slot.stopped_for}"
+        who += f", which {'would be' if job.is_supposed else 'is'} stopped for {whom}"
+    elif slot.is_leaving:
+        who += ", which is stopping"
+    return who if slot.kept_for in (None, slot.stopped_for) else f"{who}, then job {slot.kept_for}"
+
+
+def _withheld(request: Request, hosts: Sequence[Host]) -> dict[str, list[str]]:
+    """By host that would have enough devices but for those in quarantine, which these are."""
+    found, accelerated = {}, has_accelerator(hosts)
+    for host in hosts:
+        if not any(device.quarantined for device in host.devices) or pinned_host(request) not in (None, host.name):
+            continue
+        meant = devices_meant(request, host, accelerated=accelerated)
+        quarantined = [device.name for device in meant if device.quarantined]
+        if len(meant) >= request.per_node > len(meant) - len(quarantined):
+            found[host.name] = quarantined
+    return found
+
+
+def _in_quarantine(withheld: Mapping[str, Sequence[str]]) -> str:
+    devices = [f"{', '.join(names[:MOST_NAMED])} on {host}" for host, names in sorted(withheld.items())[:MOST_NAMED]]
+    are, them = ("is", "it") if sum(map(len, withheld.values())) == 1 else ("are", "them")
+    return f"{_and(devices)} {are} in quarantine (an operator releases {them}: rankzero hosts release)"
 
 
 def _on_one_host(request: Request) -> str:

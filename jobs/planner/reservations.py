@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from jobs.planner.demand import Demand
 from jobs.planner.fleet import UNKNOWN, Fleet
 from jobs.planner.preemption import PATIENCE_S, Preemption
-from jobs.planner.slots import Slot
+from jobs.planner.slots import Slot, first_unforeseeable
 from jobs.planner.view import Reservation, RunningJob, WaitingJob
 
 WORTH_A_MOVE = 0.9
@@ -74,19 +74,28 @@ def make(fleet: Fleet, choice: Choice, job: WaitingJob) -> tuple[float | None, R
     reservation = Reservation(
         tuple(slot.device.id for slot in choice.slots), min(known, default=None), preempts=choice.preempts
     )
-    until = UNKNOWN if start is None or job.duration_s is None else start + job.duration_s
+    until, unforeseeable = _end(choice.slots, job, start)
     for slot in choice.slots:
-        fleet.set_aside(slot, job.id, start=reservation.start, until=until)
+        fleet.set_aside(slot, job.id, start=reservation.start, until=until, unforeseeable=unforeseeable)
     return start, reservation
 
 
 def book(fleet: Fleet, slots: list[Slot], job: WaitingJob) -> float | None:
     """Foretell when a job starts for which nothing is set aside, for those after it to be foretold too."""
     start = _expected(fleet, slots)
-    until = UNKNOWN if start is None or job.duration_s is None else start + job.duration_s
+    until, unforeseeable = _end(slots, job, start)
     for slot in slots:
-        fleet.book(slot, until)
+        fleet.book(slot, until, unforeseeable)
     return start
+
+
+def _end(slots: list[Slot], job: WaitingJob, start: float | None) -> tuple[float, int | None]:
+    """When a job will have ended that waits for these; where that is infinity, for want of what is known of a job."""
+    if start is None:
+        return UNKNOWN, first_unforeseeable(slots)
+    if job.duration_s is None:
+        return UNKNOWN, job.id
+    return start + job.duration_s, None
 
 
 def _is_coming(slot: Slot) -> bool:

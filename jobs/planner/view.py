@@ -74,6 +74,8 @@ class WaitingJob:
     """Hosts that can read the checkpoint it will continue from; None where any host will do."""
     resume_note: str | None = None
     """That in words, such as `its checkpoint of step 500 is on alpha only`."""
+    is_supposed: bool = False
+    """Nobody submitted it: it is only asked what would become of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def test_a_job_that_no_host_could_run_is_accepted_with_a_warning_and_waits_with_
 
     job = api.post("/jobs", {"device": "cuda:7", "train": TRAIN}).json()
 
-    assert job["warnings"] == ["accepted, but no registered host has cuda:7: the job waits until one is"]
+    assert job["warnings"] == ["accepted, but no registered host has cuda:7: the job waits until that changes"]
     assert api.http.get(f"/jobs/{job['id']}").json()["reason"] == "no registered host has cuda:7"
 
 

@@ -66,7 +66,9 @@ def test_jobs_on_disjoint_devices_start_together_and_overlapping_ones_wait(servi
 
     assert [placement.job_id for placement in service.plan()] == [first, second]
     assert service.job(third).state == "queued"
-    assert service.job(third).reason == f"waits for cuda:0 (job {first}), cuda:1 (job {second}) on alpha"
+    assert service.job(third).reason == (
+        f"waits for cuda:0 (job {first}), cuda:1 (job {second}) on alpha; how long job {first} runs is not known"
+    )
 
 
 def test_planning_again_changes_nothing(service: Service) -> None:

@@ -24,5 +24,5 @@ def test_the_example_of_the_planning_page_is_what_the_planner_decides() -> None:
     assert waiting_ones[8].reservation is not None
     assert waiting_ones[8].reservation.device_ids == (1, 2, 3, 4)
     assert waiting_ones[8].line_key == TEN - 60 * MINUTE - 500 * MINUTE
-    assert waiting_ones[10].reason == "waits for cuda:0 (job 7) on alpha"
+    assert waiting_ones[10].reason == "waits for cuda:0 (job 7, then job 8) on alpha; how long job 8 runs is not known"
     assert [each.job_id for each in decisions if each.job_id != 7] == [11, 8, 9, 10]

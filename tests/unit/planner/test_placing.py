@@ -101,7 +101,9 @@ def test_a_job_for_any_device_waits_for_the_accelerator_in_quarantine_and_takes_
     decisions = plan(scene(made, [job(1, "auto")]))
 
     assert starts(decisions) == {}
-    assert reasons(decisions) == {1: "no registered host has a device that is not in quarantine"}
+    assert reasons(decisions) == {
+        1: "needs a device, and cuda:0 on alpha is in quarantine (an operator releases it: rankzero hosts release)"
+    }
 
 
 def test_small_jobs_fill_up_a_host_before_they_break_into_a_whole_one() -> None:

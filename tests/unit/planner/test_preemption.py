@@ -7,7 +7,7 @@ import pytest
 from jobs.planner.plan import plan
 from jobs.planner.preemption import PATIENCE_S
 from jobs.planner.view import Preempt, Reservation, RunningJob, WaitingJob
-from tests.unit.planner.drawing import NOW, ask, host, job, preempted, run, scene, started, starts, waits
+from tests.unit.planner.drawing import NOW, ask, host, job, preempted, reasons, run, scene, started, starts, waits
 
 
 def low(number: int, *device_ids: int, **fields: Any) -> RunningJob:
@@ -27,7 +27,16 @@ def test_a_job_of_higher_priority_has_a_preemptible_one_stopped() -> None:
 
     assert decisions[0] == Preempt(9, 1, for_job=1)
     assert waits(decisions)[1].reservation == Reservation((1,), NOW, preempts=True)
-    assert waits(decisions)[1].reason == "waits for cuda:0 (job 9, which is stopping) on alpha"
+    assert waits(decisions)[1].reason == "waits for cuda:0 (job 9, which is stopped for it) on alpha"
+
+
+def test_of_who_is_stopped_in_this_plan_only_is_said_for_whom() -> None:
+    waiting = [urgent(1), job(2, 1)]
+    told = reasons(plan(scene(host(cuda=1), waiting, [low(9, 1)])))
+    supposed = reasons(plan(scene(host(cuda=1), [urgent(1, is_supposed=True)], [low(9, 1)])))
+
+    assert told[2].startswith("waits for cuda:0 (job 9, which is stopped for job 1) on alpha")
+    assert supposed == {1: "waits for cuda:0 (job 9, which would be stopped for it) on alpha"}
 
 
 @pytest.mark.parametrize(
@@ -187,4 +196,6 @@ def test_a_job_that_was_given_others_devices_is_not_itself_overtaken_by_them() -
     decisions = plan(scene(host(cuda=1), waiting, [low(9, 1, is_stopping=True)]))
 
     assert preempted(decisions) == {}
-    assert waits(decisions)[2].reason == "waits for cuda:0 (job 9, which is stopping) on alpha"
+    assert waits(decisions)[2].reason == (
+        "waits for cuda:0 (job 9, which is stopping, then job 1) on alpha; how long job 1 runs is not known"
+    )

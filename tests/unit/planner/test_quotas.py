@@ -72,6 +72,15 @@ def test_a_job_that_no_quota_allows_keeps_nobody_waiting() -> None:
     assert reasons(plan(made)) == {1: "asks for 4 devices, more than the quota of user ann (3 devices) allows"}
 
 
+def test_a_job_that_one_quota_never_allows_keeps_no_turn_in_another() -> None:
+    vision = {"team": "vision"}
+    waiting = [ann(1, 4, labels=vision), ann(2, 1, labels=vision)]
+    quotas = (Quota(("user", "ann"), 4), *TEAM)
+    told = reasons(plan(scene(host(cuda=8), waiting, [run(9, 1, user="ann")], quotas=quotas)))
+
+    assert told == {1: "asks for 4 devices, more than the quota of label team=vision (3 devices) allows"}
+
+
 def test_one_users_many_jobs_do_not_use_up_what_others_have_of_a_label() -> None:
     quotas = (Quota(("user", "ann"), 1), Quota(("label", "team=vision"), 4))
     vision = {"team": "vision"}
