@@ -48,7 +48,7 @@ class Failure(BaseModel):
     traceback: str | None = None
     """Of its exception; of a rank that hung, where it stood."""
     log_tail: str | None = None
-    """The last lines that it printed, or its launcher where no rank was at fault."""
+    """The last lines that it printed, or its launcher where no rank was at fault; empty where nothing was."""
 
 
 class Obstacle(_Answer):

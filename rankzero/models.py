@@ -40,7 +40,8 @@ class Failure(Answer):
     rank: int | None = None
     traceback: str | None = None
     log_tail: str | None = None
-    """The last lines that the rank printed, or its launcher where no rank was at fault."""
+    """The last lines that the rank printed, or its launcher where no rank was at fault; empty where it had
+    printed nothing."""
 
 
 class Holder(Answer):

@@ -57,7 +57,8 @@ class ErrorReport(BaseModel):
     oom_kill: bool = False
     """The kernel had just ended a process for want of memory: no device is to blame."""
     log_tail: _Text | None = None
-    """The last lines that the rank printed, or its launcher where no rank was at fault."""
+    """The last lines that the rank printed, or its launcher where no rank was at fault: empty where it had printed
+    nothing, None where nobody has looked."""
 
     @classmethod
     def of(cls, error: BaseException, *, cause: Cause, rank: int | None, traceback: str | None) -> Self:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from trainer.config import SCRIPT
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
 from trainer.hang_watch import Standstill
@@ -41,20 +42,27 @@ def report_hang(
             f"rank {rank} is in {_where(dump)}, after step {hanging.step}"
         )
     else:
-        doing = _DOING.get(hanging.phase, f"in {hanging.phase}")
-        message = (
-            f"rank {rank} hangs: no progress for {hanging.seconds:.0f} s {doing}, after step {hanging.step} "
-            f"(hang_limit_s: {config.hang_limit_s:g}); it {_state(dump)}"
-        )
+        quiet = _quiet(hanging, is_script=config.train.recipe == SCRIPT)
+        message = f"rank {rank} hangs: {quiet} (hang_limit_s: {config.hang_limit_s:g}); it {_state(dump)}"
     report = ErrorReport(
         cause=Cause.HANG,
         message=message,
         time=datetime.now(UTC),
         rank=None if is_elsewhere else rank,
         traceback=dump.text or None,
-        log_tail=tails[local_rank],  # of before the dump, which would have pushed it out
+        log_tail=tails[local_rank] or "",  # of before the dump, which would have pushed it out
     )
     return report, is_elsewhere
+
+
+def _quiet(still: Standstill, *, is_script: bool) -> str:
+    """Say what has not come, and since when: of a script that is a report, which rank 0 makes for all."""
+    if is_script and still.phase == "starting":
+        return f"nothing has been reported yet, for {still.seconds:.0f} s"
+    if is_script:
+        return f"nothing was reported for {still.seconds:.0f} s, after step {still.step}"
+    doing = _DOING.get(still.phase, f"in {still.phase}")
+    return f"no progress for {still.seconds:.0f} s {doing}, after step {still.step}"
 
 
 def _by_blame(rank: Standstill, dump: StackDump) -> tuple[int, int, int, float]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainer.config import SCRIPT
 from trainer.run_dir import Progress, RunConfig, RunDir, quiet_limit_s
@@ -71,8 +71,9 @@ class HangWatch:
         if self._left_to_others_until is not None and self._now < self._left_to_others_until:
             return []
         overdue = [each for each in there if each.seconds > each.limit_s]
-        if self._is_script:  # its progress is what it reports, which is rank 0's to do
-            return there if any(each.local_rank == 0 for each in overdue) else []
+        if self._is_script:  # its progress is what it reports, which is rank 0's to do: the others' files say nothing
+            reported = next((each for each in overdue if each.local_rank == 0), None)
+            return [replace(reported, local_rank=each.local_rank) for each in there] if reported is not None else []
         if all(self._waits(each, there) for each in overdue):
             return []
         return [each for each in there if each.seconds > self._batch_limit_s(each) / 2]

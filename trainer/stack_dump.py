@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ _SETTLED_S = 0.15
 """Nothing more has come for so long: a dump has no last line that says so."""
 _POLL_S = 0.02
 _MOST_LOADERS = 16
+_HEADING = "hang watch: the stacks of "
 _THREAD = re.compile(r"^(?:Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):$")
 _FRAME = re.compile(r'^  (?:File ".*", line \d+ in .*|<no Python frame>|\.\.\.)$')
 _LOADER = "torch/utils/data/dataloader.py"
@@ -102,6 +103,16 @@ def with_loaders(dump: StackDump, pid: int, log: Path) -> StackDump:
     return StackDump(dump.threads, dump.is_stopped, dump.is_in_kernel, tuple(found))
 
 
+def without_dumps(lines: Sequence[str]) -> list[str]:
+    """Return the lines of a log but those of the dumps that were asked for here, each from its heading on."""
+    kept, is_dump = [], False
+    for line in lines:
+        is_dump = line.startswith(_HEADING) or (is_dump and bool(not line or _THREAD.match(line) or _FRAME.match(line)))
+        if not is_dump:
+            kept.append(line)
+    return kept
+
+
 def place(frame: str) -> str:
     """Return a frame's line of a dump as people write it: `forward (model.py:12)`."""
     if (found := re.match(r'  File "(.*)", line (\d+) in (.*)', frame)) is None:
@@ -126,7 +137,7 @@ class _Question:
         with suppress(OSError):  # a full disk: then there is no answer either
             if answers:
                 with log.open("ab") as file:
-                    file.write(f"\nhang watch: the stacks of {whose}, {pid}:\n".encode())
+                    file.write(f"\n{_HEADING}{whose}, {pid}:\n".encode())
         question = cls(pid, log, state, begin=log.stat().st_size if log.exists() else 0, is_asked=answers)
         question.grown_at = time.monotonic()
         if answers:

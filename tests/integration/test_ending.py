@@ -136,6 +136,18 @@ def test_a_failure_comes_with_the_last_lines_of_its_ranks_log(service: Service, 
     assert failure["log_tail"].splitlines() == [f"line {number}" for number in range(60, 100)]
 
 
+def test_a_rank_that_had_printed_nothing_gets_no_other_tail(service: Service, tmp_path: Path) -> None:
+    placement, run_dir = place(service, tmp_path)
+    run_dir.ranks.mkdir()
+    run_dir.log(1).write_text("of after the report\n")
+    hung = ErrorReport(cause=Cause.HANG, message="rank 1 hangs", rank=1, log_tail="", time=datetime.now(UTC))
+    run_dir.error.write_text(hung.model_dump_json())
+
+    finish(service, placement)
+
+    assert service.attempts(placement.job_id)[0].failure == hung.model_dump(mode="json")
+
+
 def test_a_failure_of_no_rank_comes_with_the_last_words_of_the_launcher(service: Service, tmp_path: Path) -> None:
     placement, run_dir = place(service, tmp_path)
     (run_dir.path / "trainer.log").write_text("the launcher's last word\n")

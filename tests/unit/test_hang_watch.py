@@ -137,7 +137,9 @@ def test_a_script_is_judged_by_the_reports_of_its_rank_0(tmp_path: Path) -> None
     for step in range(20):
         watched.ranks[0].write("training", step)
         assert watched.after(LIMIT_S - 1) == []
-    assert ranks(watched.after(3)) == [0, 1]
+    still = watched.after(3)
+    assert ranks(still) == [0, 1]
+    assert {(each.phase, each.step, round(each.seconds / 10)) for each in still} == {("training", 19, 6)}
 
 
 def test_a_node_whose_ranks_may_wait_for_another_node_s_leaves_it_to_that_once(watched: Watched) -> None:

@@ -33,3 +33,13 @@ def test_a_log_with_nothing_in_it_and_one_that_is_not_there_have_no_tail(tmp_pat
     assert log_tail(log) is None
     log.write_bytes(b"\n")
     assert log_tail(log) is None
+
+
+def test_the_stacks_that_the_hang_watch_asked_for_are_no_part_of_what_was_printed(tmp_path: Path) -> None:
+    log = tmp_path / "0.log"
+    stack = 'Current thread 0x1f (most recent call first):\n  File "/a.py", line 3 in wait\n'
+    dump = f"\nhang watch: the stacks of this process, 7:\n{stack}\nThread 0x2f (most recent call first):\n  ...\n"
+    log.write_text(f"before{dump}after\n{stack}{dump}")
+    assert log_tail(log) == f"before\nafter\n{stack}".rstrip("\n")
+    log.write_text(dump)
+    assert log_tail(log) is None
