@@ -10,6 +10,7 @@ from sqlalchemy import select, text
 from jobs.database import Database, now
 from jobs.errors import InvalidSpecError, NotFoundError
 from jobs.forecast import foresee
+from jobs.planner.view import Wait
 from jobs.spec import JobSpec
 from jobs.states import Intent, Outcome, State
 from jobs.store import hosts, jobs, quotas
@@ -122,6 +123,17 @@ def test_a_job_for_a_device_in_quarantine_is_accepted_with_a_warning_that_says_w
     assert foretold.startswith(f"{reason}: ")
     assert submission.warnings == (f"accepted, but {reason}: the job waits until that changes",)
     assert service.job(submission.job.id).reason == reason
+
+
+def test_a_job_is_foretold_whom_it_would_have_stopped(service: Service) -> None:
+    running = service.run("0", priority=10, preemptible=True)
+    spec = JobSpec.model_validate({"device": "0", "priority": 90, "train": {"model": "mlp", "data": "digits"}})
+
+    with service.database.session_scope(read_only=True) as session:
+        decision = foresee(session, spec).decision
+
+    assert isinstance(decision, Wait)
+    assert decision.reason == f"waits for cuda:0 (job {running.job_id}, which would be stopped for it) on alpha"
 
 
 def test_a_job_that_some_host_can_run_is_accepted_without_a_warning(service: Service) -> None:
