@@ -158,6 +158,8 @@ class Attempt(_Answer):
     outcome: Outcome | None
     """Null until it ends."""
     failure: Failure | None
+    stop_message: str | None
+    """Why the service itself told it to stop, if it did: `preempted by job 18`, `host alpha is drained`."""
     world_size: int
     resumed_step: int | None
     """Global step of the checkpoint it continued from."""

@@ -29,6 +29,7 @@ def view_attempts(session: Session, job_id: int) -> Attempts:
                     "number": row.number,
                     "outcome": row.outcome,
                     "failure": row.failure,
+                    "stop_message": row.stop_message,
                     "world_size": row.world_size,
                     "resumed_step": row.resumed_step,
                     "resume_checkpoint_id": row.resume_checkpoint_id,

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from jobs.device_count import DeviceCount, Text
 from jobs.planner.request import Request
 from trainer.config import SCRIPT, TrainConfig
-from trainer.devices import MOST_PROCESSES, check_batch, check_strategy, parse_device, rank_count, rank_devices
+from trainer.devices import MOST_PROCESSES, WAYS, check_batch, check_strategy, parse_device, rank_count, rank_devices
 from trainer.errors import ConfigError, DeviceError
 from trainer.script.options import ScriptOptions, script_options
 
@@ -30,7 +30,10 @@ def _canonical_device(value: Any) -> Any:
     try:
         return parse_device(value)
     except DeviceError as error:
-        raise PydanticCustomError("device", "{reason}", {"reason": str(error).removeprefix("device: ")}) from error
+        reason = str(error).removeprefix("device: ")
+        if reason.endswith(WAYS):  # the trainer knows of lists alone
+            reason += ', or a number of devices: {"count": 2}'
+        raise PydanticCustomError("device", "{reason}", {"reason": reason}) from error
 
 
 Device = Annotated[

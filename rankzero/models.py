@@ -81,9 +81,13 @@ class Job(Answer):
     not_before: datetime | None = None
     """Until when it rests after an attempt was lost."""
     failure: Failure | None
+    """Of the attempt that failed last, whatever has become of the job since."""
     progress: Progress | None
     created_at: datetime
+    queued_at: datetime | None = None
+    """When it last became queued."""
     started_at: datetime | None
+    """When its first attempt began to train."""
     finished_at: datetime | None
     warnings: tuple[str, ...] = ()
     """What its submitter should know; only on the answer to a submission."""
@@ -134,6 +138,8 @@ class Attempt(Answer):
     outcome: str | None
     """None until it ends."""
     failure: Failure | None
+    stop_message: str | None = None
+    """Why the service told it to stop, if it did: `preempted by job 18`."""
     world_size: int
     resumed_step: int | None
     resume_checkpoint_id: int | None = None

@@ -21,7 +21,8 @@ MOST_PROCESSES = 1024
 _INDEX = re.compile(r"0|[1-9][0-9]{0,3}", re.ASCII)
 _CUDA = re.compile(r"cuda:(0|[1-9][0-9]{0,3})", re.ASCII)
 _SINGLE = ("cpu", "mps", "auto")
-_WAYS = 'write an index (0), a list ("0,1" or "cuda:0,cuda:1"), "cpu", "mps" or "auto"'
+WAYS = 'write an index (0), a list ("0,1" or "cuda:0,cuda:1"), "cpu", "mps" or "auto"'
+"""How a device list is written; errors about one that is none end with it."""
 
 
 def parse_device(value: object) -> str:
@@ -36,7 +37,7 @@ def parse_device(value: object) -> str:
     else:
         tokens = [value]
     if not tokens:
-        raise DeviceError(f"device: the list is empty; {_WAYS}")
+        raise DeviceError(f"device: the list is empty; {WAYS}")
     if isinstance(value, str) and value.strip() in _SINGLE:
         return value.strip()
     indices = [_index_of(token, in_list=isinstance(value, (list, tuple)), whole=value) for token in tokens]
@@ -155,13 +156,13 @@ def continued_batch(batch: int, world_size: int, *, among: str = "ranks") -> int
 
 def _index_of(token: object, *, in_list: bool, whole: object) -> int:
     if isinstance(token, bool):
-        raise DeviceError(f"device: {_shown(token)} is a truth value, not a device; {_WAYS}")
+        raise DeviceError(f"device: {_shown(token)} is a truth value, not a device; {WAYS}")
     if isinstance(token, int):
         if 0 <= token <= 9999:
             return token
-        raise DeviceError(f"device: {_shown(token)} is not a device index; {_WAYS}")
+        raise DeviceError(f"device: {_shown(token)} is not a device index; {WAYS}")
     if not isinstance(token, str):
-        raise DeviceError(f"device: {_shown(token)} is not a device; {_WAYS}")
+        raise DeviceError(f"device: {_shown(token)} is not a device; {WAYS}")
     stripped = token.strip()
     if match := _CUDA.fullmatch(stripped):
         return int(match.group(1))
@@ -170,8 +171,8 @@ def _index_of(token: object, *, in_list: bool, whole: object) -> int:
     if stripped in _SINGLE:
         raise DeviceError(f"device: {_shown(token)} stands alone, not in a list like {_shown(whole)}")
     if not stripped:
-        raise DeviceError(f"device: empty token {_shown(token)} in {_shown(whole)}; {_WAYS}")
-    raise DeviceError(f"device: {_shown(token)} in {_shown(whole)} is not a device; {_WAYS}")
+        raise DeviceError(f"device: empty token {_shown(token)} in {_shown(whole)}; {WAYS}")
+    raise DeviceError(f"device: {_shown(token)} in {_shown(whole)} is not a device; {WAYS}")
 
 
 def _refuse_mixed_spelling(tokens: Sequence[object], whole: object) -> None:

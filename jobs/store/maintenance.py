@@ -62,7 +62,7 @@ def release(session: Session, name: str, device: str) -> None:
     mine = (DeviceRow.host_name == name, DeviceRow.name == device, DeviceRow.present)
     released = update(DeviceRow).where(*mine).values(quarantined_at=None, quarantine_reason=None, losses=0)
     if not changed(session, released):
-        raise NotFoundError(f"host {name!r} has no device {device!r}; GET /hosts lists those it has")
+        raise NotFoundError(f"host {name!r} has no device {device!r}; `rankzero hosts` lists those it has")
 
 
 def running(session: Session) -> Sequence[Row[str, int, int]]:

@@ -82,7 +82,12 @@ def release(
 ) -> None:
     """Hand out a device again that was taken away after attempts were lost on it."""
     with Client(url) as client:
-        _tell(client.release(host, device), as_json=as_json)
+        held_back = [each.name for each in _devices_of(client, host) if each.quarantined_at is not None]
+        released = client.release(host, device)
+    if as_json:
+        print_json(released)
+    else:
+        print(f"{device} {'is handed out again' if device in held_back else 'was not in quarantine'}")
 
 
 @quotas.callback(invoke_without_command=True)
@@ -149,6 +154,10 @@ def _trouble_of(device: HostDevice) -> str:
     if device.quarantined_at is None:
         return ""
     return f"not handed out: {device.quarantine_reason or 'in quarantine'}"
+
+
+def _devices_of(client: Client, host: str) -> Sequence[HostDevice]:
+    return [device for each in client.hosts() if each.name == host for device in each.devices]
 
 
 def _tell(host: Host, *, as_json: bool) -> None:

@@ -9,7 +9,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Column
 from rich.text import Text
 
-from rankzero.cli.output import in_colour, in_figures, in_words
+from rankzero.cli.output import in_colour, in_figures
+from rankzero.cli.wording import in_words
 from rankzero.models import Job
 
 

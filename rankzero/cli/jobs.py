@@ -1,4 +1,4 @@
-"""The commands that look at jobs: ls, show, logs."""
+"""The commands that look at jobs: ls, show, events, logs."""
 
 import itertools
 import sys
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from rankzero.cli.history import describe_event
 from rankzero.cli.options import JobId, Json, Url
 from rankzero.cli.output import EXAMPLE, print_job, print_jobs, print_json
 from rankzero.cli.spec_file import parse_labels
@@ -21,7 +22,7 @@ POLL_S = 0.5
 
 def add_job_commands(app: typer.Typer) -> None:
     """Add these commands to the application."""
-    for command in (ls, show, logs):
+    for command in (ls, show, events, logs):
         app.command()(command)
 
 
@@ -48,16 +49,19 @@ def ls(  # noqa: PLR0917  # Typer passes by name; each is an option of the comma
         print_json(jobs)
     elif jobs:
         print_jobs(Console(), jobs)
+    elif state or label or name or user or parent is not None:
+        print("no job matches these filters")
     else:
         print(f"no jobs; submit one: rankzero submit {EXAMPLE}")
 
 
 def show(job_id: JobId, *, as_json: Json = False, url: Url = None) -> None:
-    """Show a job, its attempts and its checkpoints."""
+    """Show a job, its attempts, its checkpoints and its last warnings."""
     with Client(url) as client:
         job = client.get(job_id)
         attempts = client.attempts(job_id)
         checkpoints = tuple(client.checkpoints(job_id))
+        happened = () if as_json else tuple(client.events(job_id))
     if as_json:
         print_json(
             job.model_dump(mode="json")
@@ -67,7 +71,18 @@ def show(job_id: JobId, *, as_json: Json = False, url: Url = None) -> None:
             }
         )
     else:
-        print_job(Console(), job, attempts=attempts, checkpoints=checkpoints)
+        print_job(Console(), job, attempts=attempts, checkpoints=checkpoints, events=happened)
+
+
+def events(job_id: JobId, *, as_json: Json = False, url: Url = None) -> None:
+    """Print what has happened to a job, oldest first: states, changes, warnings."""
+    with Client(url) as client:
+        happened = list(client.events(job_id))
+    if as_json:
+        print_json(happened)
+        return
+    for event in happened:
+        Console().print(describe_event(event), markup=False, highlight=False, soft_wrap=True)
 
 
 def logs(

@@ -30,6 +30,7 @@ StartMode = Annotated[
     typer.Option(help="With --start-from: weights begins anew with its weights; resume goes on where it was."),
 ]
 
+DEVICE_FORMS = '"0,1", "cuda:0", "cpu", "mps", "auto", or a number of them: "{count: 2}"'
 UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 

@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rankzero.cli.history import name_of_failure, times_of, warnings_among
+from rankzero.cli.wording import in_words, since
 from rankzero.fleet import Plan
-from rankzero.models import Attempt, Checkpoint, Device, Failure, Job
+from rankzero.models import Attempt, Checkpoint, Device, Event, Failure, Job
 
 EXAMPLE = "--model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05"
 """What to submit first: a minute on a CPU."""
@@ -36,20 +38,27 @@ def print_json(document: BaseModel | Sequence[BaseModel] | Mapping[str, Any]) ->
 def print_jobs(console: Console, jobs: Iterable[Job]) -> None:
     """Print a table of jobs."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("ID", "STATE", "NAME", "DEVICE", "PROGRESS", "AGE", "NOTE"):
+    for heading in ("ID", "STATE", "NAME", "DEVICE", "LINE", "PROGRESS", "AGE", "NOTE"):
         table.add_column(heading, overflow="fold")
     for job in jobs:
         note = job.reason or (job.failure.message if job.failure and job.state == "failed" else "")
+        place = "" if job.position is None else str(job.position)
+        name, device = escape(job.name), escape(job.device)
         table.add_row(
-            str(job.id), in_colour(job.state), escape(job.name), job.device, progress_of(job), age_of(job), escape(note)
+            str(job.id), in_colour(job.state), name, device, place, progress_of(job), age_of(job), escape(note)
         )
     console.print(table)
 
 
 def print_job(
-    console: Console, job: Job, *, attempts: Sequence[Attempt] = (), checkpoints: Sequence[Checkpoint] = ()
+    console: Console,
+    job: Job,
+    *,
+    attempts: Sequence[Attempt] = (),
+    checkpoints: Sequence[Checkpoint] = (),
+    events: Iterable[Event] = (),
 ) -> None:
-    """Print all that matters about one job."""
+    """Print all that matters about one job; of its events, the last few warnings."""
     lines = [
         ("job", f"{job.id}  {escape(job.name)}"),
         ("state", in_colour(job.state) + (f"  ({escape(job.reason)})" if job.reason else "")),
@@ -58,7 +67,8 @@ def print_job(
         ("train", escape(training_of(job))),
         ("progress", progress_of(job)),
         ("priority", f"{job.priority}{', preemptible' if job.spec.get('preemptible') else ''}"),
-        ("created", f"{job.created_at.isoformat()}  ({age_of(job)} ago)"),
+        ("created", since(job.created_at)),
+        *times_of(job, attempts),
     ]
     if job.progress is not None and job.progress.values:
         lines.append(("metrics", escape(in_figures(job.progress.values))))
@@ -70,10 +80,12 @@ def print_job(
         lines.append(("parent", parent_of(job)))
     lines += [(f"attempt {attempt.number}", escape(describe_attempt(attempt))) for attempt in attempts]
     for checkpoint in checkpoints:
-        name = f"checkpoint ({'best, ' if checkpoint.best else ''}step {checkpoint.step})"
-        lines.append((name, escape(f"{checkpoint.path} on {checkpoint.host_name}")))
+        name = f"checkpoint {checkpoint.id} ({'best, ' if checkpoint.best else ''}step {checkpoint.step})"
+        copied = f", copied to {checkpoint.copy_url}" if checkpoint.copy_url else ""
+        lines.append((name, escape(f"{checkpoint.path} on {checkpoint.host_name}{copied}")))
+    lines += [(event.detail["level"], escape(str(event.detail["message"]))) for event in warnings_among(events)]
     if job.failure is not None and job.state != "succeeded":
-        lines.append(("failure", escape(describe_failure(job.failure))))
+        lines.append((name_of_failure(job, attempts), escape(describe_failure(job.failure))))
     width = max(len(name) for name, _ in lines)
     for name, text in lines:
         console.print(f"{name:<{width}}  {text}", soft_wrap=True, highlight=False)
@@ -98,7 +110,11 @@ def print_plan(console: Console, plan: Plan) -> None:
     if plan.starts_now:
         lines = [f"starts now on {each.host}: {','.join(each.devices)}" for each in plan.placements]
     else:
-        lines = [f"waits: {plan.reason}", f"its place in the line: {place_of(plan.position, plan.predicted_start)}"]
+        reason = plan.reason or "for its turn"
+        lines = [
+            reason if reason.startswith("waits ") else f"waits: {reason}",
+            f"its place in the line: {place_of(plan.position, plan.predicted_start)}",
+        ]
     share = "" if plan.batch_per_rank is None else f", {plan.batch_per_rank} samples of each batch on each"
     lines.append(f"{plan.world_size} {'rank' if plan.world_size == 1 else 'ranks'}{share}")
     for host in plan.hosts:
@@ -118,7 +134,9 @@ def describe_failure(failure: Failure) -> str:
 def describe_attempt(attempt: Attempt) -> str:
     """Return in words how an attempt went and where."""
     placed = [f"{_described(placement.devices)} on {placement.host}" for placement in attempt.placements]
-    return f"{attempt.outcome or 'under way'}, {', '.join(placed)}"
+    is_told = attempt.stop_message and attempt.outcome != "succeeded"
+    why = f"; {attempt.stop_message}" if is_told else ""
+    return f"{attempt.outcome or 'under way'}, {', '.join(placed)}{why}"
 
 
 def _described(devices: Sequence[Device]) -> str:
@@ -218,15 +236,6 @@ def batch_of(job: Job) -> str:
 def age_of(job: Job) -> str:
     """Return how long ago a job was submitted."""
     return in_words((datetime.now(UTC) - job.created_at).total_seconds())
-
-
-def in_words(seconds: float) -> str:
-    """Return a duration in its two largest units."""
-    whole = max(0, round(seconds))
-    for unit, size, smaller, part in (("d", 86_400, "h", 3600), ("h", 3600, "m", 60), ("m", 60, "s", 1)):
-        if whole >= size:
-            return f"{whole // size}{unit} {whole % size // part}{smaller}"
-    return f"{whole}s"
 
 
 def in_colour(state: str) -> str:

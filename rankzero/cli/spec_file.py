@@ -70,6 +70,19 @@ def here(data: str | None) -> str | None:
     return str(Path(data).absolute()) if data is not None and "/" in data and Path(data).is_dir() else data
 
 
+def parse_device(text: str | None) -> Any:
+    """Return a device as a spec has it: `{count: 2}` is read as YAML, and every other word stays as it is.
+
+    Raises UsageError.
+    """
+    if text is None or not text.lstrip().startswith("{"):
+        return text
+    try:
+        return _loaded(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise UsageError(f"--device {text}: {' '.join(str(error).split())}") from error
+
+
 def parse_labels(labels: Sequence[str]) -> dict[str, str] | None:
     """Return `key=value` words as labels; None for none. Raises UsageError for a word that is no such pair."""
     return dict(map(_pair, labels)) or None

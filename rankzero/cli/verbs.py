@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from rankzero.cli.options import JobId, Json, Url
+from rankzero.cli.options import DEVICE_FORMS, JobId, Json, Url
 from rankzero.cli.output import labels_of, print_json
+from rankzero.cli.spec_file import parse_device
 from rankzero.client import Client
 from rankzero.errors import UsageError
 from rankzero.models import Job
@@ -37,7 +38,7 @@ def pause(job_id: JobId, *, as_json: Json = False, url: Url = None) -> None:
 def resume(
     job_id: JobId,
     *,
-    device: Annotated[str | None, typer.Option(help="Go on on these devices.")] = None,
+    device: Annotated[str | None, typer.Option(help=f"Go on on these devices: {DEVICE_FORMS}.")] = None,
     nproc_per_node: Annotated[int | None, typer.Option(help="Ranks, with --device cpu.")] = None,
     host: Annotated[str | None, typer.Option(help="Go on on this host.")] = None,
     nodes: Annotated[int | None, typer.Option(help="Go on on so many hosts.")] = None,
@@ -45,7 +46,7 @@ def resume(
     url: Url = None,
 ) -> None:
     """Queue a paused job again; it goes on from its last checkpoint, if you say so on other devices or hosts."""
-    given = {"device": device, "nproc_per_node": nproc_per_node, "host": host, "nodes": nodes}
+    given = {"device": parse_device(device), "nproc_per_node": nproc_per_node, "host": host, "nodes": nodes}
     with Client(url) as client:
         job = client.resume(job_id, **{name: value for name, value in given.items() if value is not None})
     _tell(job, job.state, as_json=as_json)

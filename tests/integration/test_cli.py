@@ -40,6 +40,7 @@ def test_jobs_are_listed_shown_and_cancelled(api: ApiServer) -> None:
     shown = document(rankzero(api.url, "show", job_id, "--json"))
     assert (shown["state"], shown["attempts"], shown["checkpoints"]) == ("queued", [], [])
     assert "resnet18 on digits" in rankzero(api.url, "show", job_id).stdout
+    assert rankzero(api.url, "ls", "--label", "of=nobody").stdout == "no job matches these filters\n"
     assert document(rankzero(api.url, "cancel", job_id, "--json"))["state"] == "cancelled"
     assert rankzero(api.url, "cancel", job_id).stdout == f"job {job_id} is cancelled\n"
 
@@ -102,6 +103,8 @@ def test_show_names_devices_as_simulated_and_the_best_checkpoint(api: ApiServer)
     [
         (("submit", "--model", "resnet18"), None, "train.data"),
         (("submit", "--model", "resnet18", "--data", "digits", "--device", "0,0"), None, "'0' is listed twice"),
+        (("submit", "--model", "resnet18", "--data", "digits", "--device", "gpu"), None, 'devices: {"count": 2}'),
+        (("events", "999999"), None, "no job 999999"),
         (("submit", "/nonexistent/job.yaml"), None, "No such file"),
         (("submit", "-"), "a: [", "neither YAML nor JSON"),
         (("submit", "-"), "- 1", "a job spec is a mapping"),

@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from jobs.database import now
 from jobs.states import Outcome
-from jobs.tables import Host
+from jobs.tables import DeviceRow, Host
 from rankzero.cli.options import login_name
 from tests.api_server import ApiServer
 from tests.integration.command import DETACHED, document, rankzero
@@ -31,10 +31,10 @@ def test_a_job_is_for_whom_its_file_names_unless_a_flag_names_another(api: ApiSe
 
 
 def test_hosts_and_limits_of_a_job_are_flags_and_it_is_for_who_is_logged_in(api: ApiServer) -> None:
-    flags = ("--device", "0,1", "--nodes", "2", "--preemptible", "--time-limit", "1.5h", "--hang-limit", "90")
+    flags = ("--device", "{count: 2}", "--nodes", "2", "--preemptible", "--time-limit", "1.5h", "--hang-limit", "90")
     spec = document(rankzero(api.url, *DETACHED, *flags, "--batch", "64"))["spec"]
     assert (spec["nodes"], spec["preemptible"], spec["time_limit_s"], spec["hang_limit_s"]) == (2, True, 5400, 90)
-    assert spec["user"] == login_name()
+    assert (spec["device"]["count"], spec["user"]) == (2, login_name())
 
 
 def test_a_job_is_paused_resumed_and_gets_another_priority_and_labels(api: ApiServer) -> None:
@@ -59,6 +59,9 @@ def test_a_failed_job_is_shown_with_its_stack_and_last_lines_and_retried_and_clo
     shown = rankzero(api.url, "show", job_id).stdout
     assert "hang: rank 1 made no progress for 60 s" in shown
     assert shown.endswith(f"{stack}\nthe last lines of rank 1's log:\nepoch 1\nepoch 2\n")
+    events = rankzero(api.url, "events", job_id).stdout.splitlines()
+    assert [line.split("  ")[2].split(" outcome")[0] for line in events if "->" in line][-1] == "running -> failed"
+    assert len(document(rankzero(api.url, "events", job_id, "--json"))) == len(events)
     assert rankzero(api.url, "retry", job_id).stdout == f"job {job_id} is queued\n"
     flags = ("--device", "0", "--set", "epochs=3", "-d", "--json")
     clone = document(rankzero(api.url, "clone", job_id, *flags))
@@ -89,7 +92,8 @@ def test_a_job_is_planned_without_being_submitted(api: ApiServer) -> None:
     spec = "device: {count: 2}\ntrain: {model: resnet18, data: digits, batch: 64}\n"
     before = newest(api)
 
-    planned = document(rankzero(api.url, "plan", "-", "--device", "cuda:7", "--json", stdin=spec))
+    flags = ("--device", "cuda:7", "--priority", "90", "--checkpoint-root", "/shared", "--json")
+    planned = document(rankzero(api.url, "plan", "-", *flags, stdin=spec))
     shown = rankzero(api.url, "plan", "-", stdin=spec).stdout.splitlines()
 
     assert (planned["starts_now"], planned["world_size"], planned["batch_per_rank"]) == (False, 1, 64)
@@ -111,7 +115,12 @@ def test_a_host_is_drained_taken_back_and_removed_once_it_is_gone(api: ApiServer
     assert drained.endswith(f"; jobs there: {run.job_id}\n")
     assert any(host in line and "new fan" in line for line in listed.splitlines())
     assert back == f"{host} takes jobs; jobs there: {run.job_id}\n"
-    assert document(rankzero(api.url, "hosts", "release", host, "cuda:1", "--json"))["name"] == host
+    assert rankzero(api.url, "hosts", "release", host, "cuda:1").stdout == "cuda:1 was not in quarantine\n"
+    with api.database.session_scope() as session:
+        taken = update(DeviceRow).where(DeviceRow.host_name == host, DeviceRow.name == "cuda:1")
+        session.execute(taken.values(quarantined_at=now(session), quarantine_reason="lost 3 attempts"))
+    assert rankzero(api.url, "hosts", "release", host, "cuda:1").stdout == "cuda:1 is handed out again\n"
+    assert "`rankzero hosts` lists" in rankzero(api.url, "hosts", "release", host, "cuda:9").stderr
     assert "drain the host instead" in rankzero(api.url, "hosts", "remove", host).stderr
     run.end(Outcome.SUCCEEDED)
     with api.database.session_scope() as session:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rankzero.cli.options import parse_duration, parse_start
+from rankzero.cli.spec_file import parse_device
 from rankzero.cli.verbs import parse_change
 from rankzero.errors import UsageError
 
@@ -61,3 +62,22 @@ def test_a_label_is_set_or_taken_away(word: str, change: tuple[str, str | None])
 def test_what_is_neither_is_refused(word: str) -> None:
     with pytest.raises(UsageError, match="key=value, or as key-"):
         parse_change(word)
+
+
+@pytest.mark.parametrize(
+    ("text", "device"),
+    [
+        (None, None),
+        ("0,1", "0,1"),
+        ("1", "1"),
+        ('{"count": 1}', {"count": 1}),
+        (" {count: 2, min_memory_gb: 40}", {"count": 2, "min_memory_gb": 40}),
+    ],
+)
+def test_a_device_in_braces_is_a_number_of_devices(text: str | None, device: Any) -> None:
+    assert parse_device(text) == device
+
+
+def test_braces_that_do_not_close_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"--device \{count: 1"):
+        parse_device("{count: 1")

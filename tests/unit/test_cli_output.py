@@ -11,18 +11,20 @@ from rich.console import Console
 
 from rankzero.cli import exits, following
 from rankzero.cli.following import describe, follow, metrics_of
+from rankzero.cli.history import describe_event
 from rankzero.cli.output import (
     batch_of,
     describe_failure,
-    in_words,
     print_job,
+    print_jobs,
     print_plan,
     progress_of,
     training_of,
 )
+from rankzero.cli.wording import in_words
 from rankzero.errors import EmbeddedError, RankzeroError, RefusedError, UnreachableError, UsageError
 from rankzero.fleet import Plan
-from rankzero.models import Checkpoint, Failure, Job, Progress
+from rankzero.models import Attempt, Checkpoint, Event, Failure, Job, Progress
 
 AT = datetime.now(UTC)
 
@@ -149,20 +151,21 @@ def test_all_metrics_of_a_job_are_shown() -> None:
     assert "metrics   loss 0.5000  lr 1e-05  val/miou 0.2500  val/pixel_accuracy 0.7500\n" in shown(training())
 
 
-def test_each_checkpoint_is_shown_by_its_step_whatever_its_epoch() -> None:
+def test_each_checkpoint_is_shown_by_its_id_and_step_and_where_its_copy_is() -> None:
     def checkpoint(number: int, step: int, *, best: bool) -> Checkpoint:
         known = {"host_name": "h", "epoch": 0, "sha256": "", "size_bytes": 1, "values": {}, "created_at": AT}
-        made = {"id": number, "attempt": 1, "path": f"/{number}.pt", "step": step, "best": best}
+        copy = "s3://b/2.pt" if best else None
+        made = {"id": number, "attempt": 1, "path": f"/{number}.pt", "step": step, "best": best, "copy_url": copy}
         return Checkpoint.model_validate(known | made)
 
     steps = ((1, 5, False), (2, 10, True), (3, 15, False), (4, 15, False))
     saved = [checkpoint(number, step, best=best) for number, step, best in steps]
     lines = [line.split("  ") for line in shown(training(), checkpoints=saved).splitlines() if "checkpoint" in line]
     assert [(line[0], line[-1].strip()) for line in lines] == [
-        ("checkpoint (step 5)", "/1.pt on h"),
-        ("checkpoint (best, step 10)", "/2.pt on h"),
-        ("checkpoint (step 15)", "/3.pt on h"),
-        ("checkpoint (step 15)", "/4.pt on h"),
+        ("checkpoint 1 (step 5)", "/1.pt on h"),
+        ("checkpoint 2 (best, step 10)", "/2.pt on h, copied to s3://b/2.pt"),
+        ("checkpoint 3 (step 15)", "/3.pt on h"),
+        ("checkpoint 4 (step 15)", "/4.pt on h"),
     ]
 
 
@@ -246,11 +249,70 @@ def test_a_plan_says_where_a_job_would_start_or_what_it_would_wait_for() -> None
     ]
     waits = {"starts_now": False, "placements": [], "reason": "waits for all", "predicted_start": None}
     assert planned(common | waits | {"hosts": [], "batch_per_rank": None, "warnings": ["no host has it"]}) == [
-        "waits: waits for all",
+        "waits for all",
         "its place in the line: 1; its start cannot be foretold",
         "2 ranks",
         "warning: no host has it",
     ]
+
+
+def attempt(number: int, **fields: Any) -> Attempt:
+    absent = {"outcome": None, "failure": None, "resumed_step": None, "started_at": None, "ended_at": None}
+    known = {"number": number, "world_size": 2, "created_at": AT, "placements": []}
+    return Attempt.model_validate(absent | known | fields)
+
+
+def test_a_failure_of_an_attempt_with_others_after_it_is_named_by_its_number() -> None:
+    failure = {"cause": "hang", "message": "rank 1 made no progress"}
+    attempts = [attempt(1, outcome="lost", failure=failure), attempt(2)]
+    page = shown(training(state="running", failure=failure), attempts=attempts)
+    assert "attempt 1 failed  hang: rank 1 made no progress\n" in page
+    assert "failure " not in page
+
+
+def test_an_attempt_that_was_told_to_stop_says_why() -> None:
+    stopped = attempt(1, outcome="preempted", stop_message="preempted by job 18")
+    assert "; preempted by job 18\n" in shown(training(), attempts=[stopped])
+
+
+def test_a_job_is_shown_with_its_times_and_when_it_will_end() -> None:
+    ago = datetime.now(UTC) - timedelta(minutes=10)
+    waits = shown(training(state="queued", queued_at=ago))
+    assert f"waits since  {ago.isoformat()}  (10m 0s ago)\n" in waits
+    ended = shown(training(state="succeeded", started_at=ago, finished_at=ago + timedelta(minutes=5)))
+    assert "(5m 0s ago), 5m 0s after its start\n" in ended
+    progress = {"step": 300, "total_steps": 1000, "epoch": 1, "epochs": 10, "values": {}}
+    begun = training(started_at=ago).model_copy(update={"progress": Progress.model_validate(progress)})
+    # 200 steps of this attempt in 10 minutes, and 700 are left.
+    page = shown(begun, attempts=[attempt(2, started_at=ago, resumed_step=100)])
+    assert re.search(r"^ends +in about 35m [0-2]s, at its pace so far$", page, re.MULTILINE)
+    assert "\nends " not in shown(begun, attempts=[attempt(2, started_at=ago, resumed_step=300)])
+
+
+def event(kind: str, detail: dict[str, Any], **fields: Any) -> Event:
+    known = {"id": 1, "attempt": 1, "at": AT, "kind": kind, "from_state": None, "to_state": None, "detail": detail}
+    return Event.model_validate(known | fields)
+
+
+def test_an_event_is_one_line() -> None:
+    moved = event("state", {"outcome": "lost", "cause": "hang"}, from_state="running", to_state="queued")
+    assert describe_event(moved) == f"{AT.isoformat()}  attempt 1  running -> queued outcome=lost cause=hang"
+    said = event("log", {"level": "warning", "message": "two\nlines"})
+    assert describe_event(said) == f"{AT.isoformat()}  attempt 1  log level=warning: two lines"
+
+
+def test_the_last_warnings_are_shown_with_a_job() -> None:
+    events = [event("log", {"level": "warning", "message": f"warning {number}"}) for number in range(7)]
+    page = shown(training(), events=[*events, event("log", {"level": "info", "message": "epoch 3"})])
+    assert [line.split()[-1] for line in page.splitlines() if line.startswith("warning")] == ["2", "3", "4", "5", "6"]
+    assert "epoch 3" not in page
+
+
+def test_a_list_of_jobs_has_the_place_of_those_that_wait() -> None:
+    output = io.StringIO()
+    print_jobs(Console(file=output, width=200), [training(state="queued", position=3, reason="waits"), training()])
+    headings, waiting, running = (line.split() for line in output.getvalue().splitlines())
+    assert (headings[4], waiting[4], running[4]) == ("LINE", "3", "0%")
 
 
 def planned(plan: dict[str, Any]) -> list[str]:
