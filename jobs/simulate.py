@@ -119,7 +119,10 @@ def _scenario(options: argparse.Namespace, settings: Settings) -> Scenario:
     devices = options.devices or DEVICES
     made_up = make_fleet(devices, devices_per_host=options.devices_per_host)
     if options.stream is not None:
-        return Scenario(stream.read(options.stream), made_up)
+        try:
+            return Scenario(stream.read(options.stream), made_up)
+        except OSError as error:
+            raise InvalidStreamError(f"--stream {options.stream}: {error.strerror}") from error
     if options.from_database:
         past = _past(settings.database_url)
         return replace(past, hosts=made_up) if options.devices else past

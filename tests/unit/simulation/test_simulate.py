@@ -48,7 +48,7 @@ def test_a_made_up_stream_that_is_recorded_gives_the_same_report_again(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--stream", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["--stream", "nowhere.jsonl"], "--stream nowhere.jsonl: No such file"),
         (["--devices", "0"], "--devices: '0' is not a whole number from 1 on"),
         (["--tick-s", "nan"], "--tick-s: 'nan' is not a number above 0"),
         (["--stream", "x", "--seed", "1"], "are for a stream that is made up"),
