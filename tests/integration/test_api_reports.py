@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobs.states import Outcome
+from jobs.states import Outcome, StopOrder
+from jobs.store import attempts
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
 from tests.api_server import ApiServer
 from tests.integration.running_job import RunningJob, start_job
@@ -128,6 +129,14 @@ def test_attempts_show_the_hosts_and_devices_they_were_given(api: ApiServer, run
         ("cuda:0", True),
         ("cuda:1", True),
     ]
+
+
+def test_an_attempt_shows_why_it_was_told_to_stop(api: ApiServer, run: RunningJob) -> None:
+    path = f"/jobs/{run.job_id}/attempts"
+    assert get(api, path)["items"][0]["stop_message"] is None
+    with api.database.session_scope() as session:
+        attempts.order_stop(session, StopOrder.PREEMPTED, "preempted by job 18", job_id=run.job_id, attempt=1)
+    assert get(api, path)["items"][0]["stop_message"] == "preempted by job 18"
 
 
 def test_a_failure_shows_its_cause_rank_traceback_and_last_lines(api: ApiServer, run: RunningJob) -> None:
