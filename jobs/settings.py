@@ -49,6 +49,9 @@ class Settings(BaseSettings):
     """How far back in the line, in seconds of waiting, a user comes at most who has used all that was used lately."""
     fair_share_half_life_s: float = Field(default=86_400, gt=0)
     """Seconds after which use counts half in the fair share."""
+    preemption_patience_s: float = Field(default=300, ge=0)
+    """Nobody is stopped for a job that is foretold to start within so many seconds anyhow: to stop a run costs it what
+    it has done since its last checkpoint, and the time to save and to start again."""
     retry_backoff_s: float = Field(default=10, ge=0)
     """Seconds that a job rests after its first lost attempt; twice as long after each further one."""
     retry_backoff_max_s: float = Field(default=600, ge=0)

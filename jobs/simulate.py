@@ -152,7 +152,11 @@ def _past(url: str) -> Scenario:
 
 def _rules(options: argparse.Namespace, settings: Settings, limits: tuple[Quota, ...]) -> Rules:
     return Rules(
-        policy=Policy(ageing_s=settings.ageing_s, fair_share_s=settings.fair_share_s),
+        policy=Policy(
+            ageing_s=settings.ageing_s,
+            fair_share_s=settings.fair_share_s,
+            patience_s=settings.preemption_patience_s,
+        ),
         quotas=limits,
         tick_s=options.tick_s,
         fair_share_half_life_s=settings.fair_share_half_life_s,

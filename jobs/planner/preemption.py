@@ -7,10 +7,6 @@ from jobs.planner.fleet import Fleet
 from jobs.planner.slots import Slot
 from jobs.planner.view import RunningJob, Scene, WaitingJob
 
-PATIENCE_S = 300.0
-"""Nobody is stopped for a job that is foretold to start within so many seconds anyhow. To stop a run costs it what it
-has done since its last checkpoint, and the time to save and to start again."""
-
 
 @dataclass(frozen=True)
 class Clearing:
@@ -26,6 +22,8 @@ class Preemption:
     """The jobs that may be stopped: of lowest priority first, then those that lose least, then the newest."""
 
     def __init__(self, scene: Scene, fleet: Fleet) -> None:
+        self.patience_s = scene.policy.patience_s
+        """Nobody is stopped for a job that is foretold to start within so many seconds anyhow."""
         self._fleet = fleet
         candidates = [job for job in scene.running if job.preemptible and not job.is_stopping]
         candidates.sort(key=lambda job: (job.priority, -job.saved_at, -job.id))

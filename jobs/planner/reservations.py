@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from jobs.planner.demand import Demand
 from jobs.planner.fleet import UNKNOWN, Fleet
-from jobs.planner.preemption import PATIENCE_S, Preemption
+from jobs.planner.preemption import Preemption
 from jobs.planner.slots import Slot, first_unforeseeable
 from jobs.planner.view import Reservation, RunningJob, WaitingJob
 
@@ -55,7 +55,7 @@ def choose(fleet: Fleet, job: WaitingJob, demand: Demand, preemption: Preemption
         sooner = demand.soonest()
         unaided = Choice(sooner if _is_worth_a_move(fleet, before, kept, sooner) else kept, before.start)
     start = _expected(fleet, unaided.slots)
-    if start is not None and start - fleet.now <= PATIENCE_S:
+    if start is not None and start - fleet.now <= preemption.patience_s:
         return unaided
     clearing = preemption.clear(job, demand)
     if clearing is None:

@@ -113,6 +113,8 @@ class Policy:
 
     ageing_s: float = 600
     fair_share_s: float = 3600
+    patience_s: float = 300
+    """`preemption_patience_s`."""
     reservations: int = 64
     """For how many jobs devices are set aside at most, of those that are first in the line for what they may use."""
 

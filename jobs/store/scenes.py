@@ -47,7 +47,11 @@ def read(session: Session) -> Sight:
         hosts=tuple(_view_hosts(session, rows, at)),
         quotas=limits,
         usage=usage.read(session, at),
-        policy=Policy(ageing_s=settings.ageing_s, fair_share_s=settings.fair_share_s),
+        policy=Policy(
+            ageing_s=settings.ageing_s,
+            fair_share_s=settings.fair_share_s,
+            patience_s=settings.preemption_patience_s,
+        ),
     )
     return Sight(scene, queue.said, queue.unreadable, queue.unstored, readers)
 

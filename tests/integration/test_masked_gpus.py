@@ -54,6 +54,7 @@ def test_a_retry_gets_the_same_gpu_and_both_of_its_numbers_are_shown_with_its_uu
     first = start(service)
     start_of_first = prepared(api, first)
     service.end(first, Outcome.LOST)
+    service.rest_is_over(job_id)
     register(api, mask="3,1")  # its worker was started again meanwhile
     second = start(service)
     start_of_second = prepared(api, second)

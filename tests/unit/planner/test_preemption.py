@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from jobs.planner.plan import plan
-from jobs.planner.preemption import PATIENCE_S
-from jobs.planner.view import Preempt, Reservation, RunningJob, WaitingJob
+from jobs.planner.view import Policy, Preempt, Reservation, RunningJob, WaitingJob
 from tests.unit.planner.drawing import NOW, ask, host, job, preempted, reasons, run, scene, started, starts, waits
+
+PATIENCE_S = Policy().patience_s
 
 
 def low(number: int, *device_ids: int, **fields: Any) -> RunningJob:
