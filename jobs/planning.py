@@ -54,7 +54,7 @@ def plan_unless_planned(session: Session, *, within_s: float = 0) -> list[Launch
 def plan_once(session: Session) -> list[Launch]:
     """Start every job that can start and note for the others what they wait for; return what to launch."""
     lock_planning(session)
-    with _no_collections():
+    with without_collections():
         return _round(session)
 
 
@@ -94,7 +94,7 @@ def _hour(at: datetime) -> datetime:
 
 
 @contextmanager
-def _no_collections() -> Iterator[None]:
+def without_collections() -> Iterator[None]:
     """Keep Python's collector of cyclic garbage out of a round.
 
     With ten thousand jobs a round makes some hundred thousand objects, which go by their counts when it is over; the
