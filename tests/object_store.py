@@ -22,7 +22,7 @@ class ObjectStore:
         self._is_running = True
         self.url = "http://{}:{}".format(*self._server.get_host_and_port())
         make_bucket = urllib.request.Request(f"{self.url}/bucket", method="PUT")  # noqa: S310  # its own address
-        urllib.request.urlopen(make_bucket).close()  # noqa: S310
+        urllib.request.urlopen(make_bucket).close()  # noqa: S310  # its own address
         # This process's own client remembers the address of the store that it was made for.
         S3FileSystem.clear_instance_cache()
         return self

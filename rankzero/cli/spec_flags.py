@@ -33,7 +33,7 @@ def takes_a_spec(command: Callable[..., None]) -> Callable[..., None]:
         command(spec, **given)
 
     # What Typer reads the options from.
-    run.__signature__ = inspect.Signature([*flags.values(), *own])  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([*flags.values(), *own])  # type: ignore[attr-defined]  # mypy knows no such attribute
     run.__annotations__ = described.__annotations__ | command.__annotations__
     return run
 

@@ -4,19 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import Clock
 from tests.waiting import wait_until
 from worker import fitness
 from worker.fitness import FIRST_REST_S, Fitness, write_fault
-
-
-class Clock:
-    """A clock that stands still unless it is moved."""
-
-    def __init__(self) -> None:
-        self.at = 1000.0
-
-    def __call__(self) -> float:
-        return self.at
 
 
 @pytest.fixture
@@ -98,7 +89,8 @@ def test_a_host_whose_trial_succeeds_though_its_supervisors_fail_is_given_one_jo
     assert rests == [30, 60, 120]
 
 
-def test_the_trial_is_what_a_supervisor_begins_with(tmp_path: Path, clock: Clock) -> None:  # noqa: ARG001
+@pytest.mark.usefixtures("clock")
+def test_the_trial_is_what_a_supervisor_begins_with(tmp_path: Path) -> None:
     host = Fitness(tmp_path)
     host.note_not_begun("status 1")
     host.note_not_begun("status 1")

@@ -4,16 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import Clock
 from trainer.run_dir import RunDir
 from worker import time_limit
 from worker.time_limit import TimeLimit
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -28,20 +22,20 @@ def test_a_run_is_over_time_once_it_has_trained_for_what_earlier_attempts_left(c
     RunDir(tmp_path).journal.touch()
     assert not limit.is_over
 
-    clock.now += 39.9
+    clock.at += 39.9
     assert not limit.is_over
-    clock.now += 0.2
+    clock.at += 0.2
     assert limit.is_over
 
 
 def test_the_start_of_a_run_does_not_count(clock: Clock, tmp_path: Path) -> None:
     limit = TimeLimit(100, trained_s=0, run_dir=RunDir(tmp_path))
 
-    clock.now += 5000
+    clock.at += 5000
     assert not limit.is_over
     RunDir(tmp_path).journal.touch()
     assert not limit.is_over
-    clock.now += 100
+    clock.at += 100
     assert limit.is_over
 
 
