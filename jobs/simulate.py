@@ -16,7 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.database import Database, now
 from jobs.errors import InvalidSettingsError
-from jobs.planner.view import Host, Policy, Quota
+from jobs.planner.view import Host, Quota
 from jobs.settings import Settings, get_settings
 from jobs.simulation import page, stream
 from jobs.simulation.fleet import BrokenPlanError, make_fleet
@@ -152,11 +152,7 @@ def _past(url: str) -> Scenario:
 
 def _rules(options: argparse.Namespace, settings: Settings, limits: tuple[Quota, ...]) -> Rules:
     return Rules(
-        policy=Policy(
-            ageing_s=settings.ageing_s,
-            fair_share_s=settings.fair_share_s,
-            patience_s=settings.preemption_patience_s,
-        ),
+        policy=scenes.policy(settings),
         quotas=limits,
         tick_s=options.tick_s,
         fair_share_half_life_s=settings.fair_share_half_life_s,

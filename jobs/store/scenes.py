@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from jobs.database import now
 from jobs.planner.view import OUT_OF_CONTACT, Device, Host, Policy, Scene
-from jobs.settings import get_settings
+from jobs.settings import Settings, get_settings
 from jobs.store import hosts, lines, quotas, running, usage, waiting
 from jobs.store.reach import Readers
 from jobs.store.transitions import changed
@@ -35,7 +35,6 @@ class Sight:
 def read(session: Session) -> Sight:
     """Return all that the next plan is made from. Writes nothing."""
     at = now(session)
-    settings = get_settings()
     rows = hosts.all_hosts(session)
     readers = Readers(rows, [host.name for host in rows if hosts.is_alive(host, at)], at)
     limits = quotas.read(session)
@@ -47,13 +46,18 @@ def read(session: Session) -> Sight:
         hosts=tuple(_view_hosts(session, rows, at)),
         quotas=limits,
         usage=usage.read(session, at),
-        policy=Policy(
-            ageing_s=settings.ageing_s,
-            fair_share_s=settings.fair_share_s,
-            patience_s=settings.preemption_patience_s,
-        ),
+        policy=policy(get_settings()),
     )
     return Sight(scene, queue.said, queue.unreadable, queue.unstored, readers)
+
+
+def policy(settings: Settings) -> Policy:
+    """Return the planner's part of the settings."""
+    return Policy(
+        ageing_s=settings.ageing_s,
+        fair_share_s=settings.fair_share_s,
+        patience_s=settings.preemption_patience_s,
+    )
 
 
 def catch_up(session: Session, sight: Sight) -> None:
