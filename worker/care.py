@@ -56,7 +56,7 @@ class Care:
         with self._turn:
             self._fitness.look()
             with self._database.session_scope(read_only=True) as session:
-                placements = attempts.open_placements(session, self._settings.host_name)
+                placements = attempts.open_placements(session, self._settings.host_name, worker=self._me)
             self._supervisors = {each.id: each.supervisor for each in placements if each.supervisor is not None}
             in_use = self._end_strays(at_once=any(each.claimed_at is None for each in placements))
             for placement in placements:
@@ -75,7 +75,7 @@ class Care:
         """
         with self._turn:
             with self._database.session_scope(read_only=True) as session:
-                placements = attempts.open_placements(session, self._settings.host_name)
+                placements = attempts.open_placements(session, self._settings.host_name, worker=self._me)
             own = set()
             for placement in placements:
                 is_ours = placement.supervisor is None or is_local(placement.supervisor)

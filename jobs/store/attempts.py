@@ -138,10 +138,10 @@ def get_placement(session: Session, placement_id: int) -> Placement:
     return session.get_one(Placement, placement_id, populate_existing=True)
 
 
-def open_placements(session: Session, host_name: str) -> Sequence[Placement]:
-    """Return the placements of a host that have not ended."""
-    query = select(Placement).where(Placement.host_name == host_name, Placement.ended_at.is_(None))
-    return session.scalars(query.order_by(Placement.id)).all()
+def open_placements(session: Session, host_name: str, *, worker: str) -> Sequence[Placement]:
+    """Return the placements of a host that have not ended; none once it has another worker than this one."""
+    query = select(Placement).join(Host).where(Placement.host_name == host_name, Placement.ended_at.is_(None))
+    return session.scalars(query.where(Host.worker == worker).order_by(Placement.id)).all()
 
 
 def ended_placements(session: Session, host_name: str, *, run_dirs: Sequence[str], for_s: float) -> Sequence[Placement]:

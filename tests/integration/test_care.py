@@ -27,7 +27,7 @@ def service(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Se
     """A service whose kernel does not let the processes of any run die, as where a driver hangs in it."""
     monkeypatch.setattr(care, "end_run", lambda _run_dir, timeout_s: False)  # noqa: ARG005  (named by its caller)
     service = Service(Database(postgresql_url))
-    service.register()
+    service.register(worker=identity(os.getpid()))
     yield service
     service.database.dispose()
 
@@ -69,6 +69,20 @@ def test_a_placement_with_a_process_that_cannot_be_killed_keeps_its_devices_unti
     }
     assert service.state(placement.job_id) == "queued"
     assert [each.devices for each in service.plan()] == []
+
+
+def test_a_worker_that_lost_its_name_in_mid_sweep_starts_nothing_for_the_host_any_more(
+    service: Service, tmp_path: Path
+) -> None:
+    service.fall_silent("alpha")
+    service.register(worker="2:2@boot")
+    placement = service.launch("0")
+    with service.database.session_scope() as session:
+        attempts.get_placement(session, placement.id).run_dir = str(tmp_path / "run")
+
+    Care(service.database, settings(tmp_path), Fitness(tmp_path)).round()
+
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_that_could_not_be_killed_keeps_later_rounds_from_others_for_one_look_only(

@@ -1,5 +1,6 @@
 """A host that can begin no run: what its jobs lose by it, and that it takes no more of them."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,8 +12,9 @@ from jobs.database import Database
 from jobs.settings import Settings
 from jobs.store import hosts
 from jobs.tables import Placement
-from tests.integration.store.conftest import WORKER, Service
+from tests.integration.store.conftest import Service
 from tests.waiting import wait_until
+from trainer.process_identity import identity
 from worker import fitness
 from worker.care import Care
 from worker.fitness import Fitness
@@ -31,7 +33,7 @@ def run_root(tmp_path: Path) -> Path:
 def service(postgresql_url: str, run_root: Path) -> Iterator[Service]:
     """A service whose host `alpha` has its run root where a test can break it."""
     service = Service(Database(postgresql_url))
-    service.register()
+    service.register(worker=identity(os.getpid()))
     with service.database.session_scope() as session:
         hosts.get(session, "alpha").run_root = str(run_root)
     yield service
@@ -44,9 +46,8 @@ def closed(service: Service) -> str | None:
 
 
 def test_a_job_whose_run_directory_can_not_be_made_loses_no_retry_and_its_host_takes_no_other_until_it_can(
-    service: Service, run_root: Path, monkeypatch: pytest.MonkeyPatch
+    service: Service, run_root: Path
 ) -> None:
-    monkeypatch.setattr("worker.registration.identity", lambda _pid: WORKER)
     settings = Settings(host_name="alpha", run_root=run_root)
     fit = Fitness(run_root)
     devices = [hosts.DeviceInfo(f"cuda:{index}", "cuda") for index in range(2)]

@@ -12,7 +12,7 @@ from jobs.states import Intent, Outcome, State
 from jobs.store import attempts, endings, jobs, leases
 from jobs.store.leases import Orders, Renewal
 from jobs.tables import Placement
-from tests.integration.store.conftest import Service
+from tests.integration.store.conftest import WORKER, Service
 from tests.integration.store.turns import in_threads, wait_for_blocked
 
 FAILURE = {"cause": "killed_by_signal", "message": "rank 1 was ended by SIGKILL", "rank": 1}
@@ -138,7 +138,7 @@ def test_the_end_of_an_attempt_frees_its_devices_and_moves_its_job(
     assert (attempt.outcome, service.state(placement.job_id)) == (outcome, state)
     assert service.live_leases() == []
     with service.database.session_scope(read_only=True) as session:
-        assert attempts.open_placements(session, "alpha") == []
+        assert attempts.open_placements(session, "alpha", worker=WORKER) == []
         assert attempts.get_placement(session, placement.id).ended_at == attempt.ended_at is not None
     assert (service.job(placement.job_id).finished_at is not None) == State(state).is_terminal
 

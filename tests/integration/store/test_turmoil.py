@@ -13,7 +13,7 @@ from jobs.store import attempts, jobs, leases
 from jobs.tables import Job, Lease, Placement
 from tests import laws
 from tests.integration.endings import REASONS, end_as
-from tests.integration.store.conftest import Service
+from tests.integration.store.conftest import WORKER, Service
 
 ROUNDS = 25
 """Steps of each thread."""
@@ -107,7 +107,7 @@ class Turmoil:
 
     def _open_on(self, host_name: str) -> list[Placement]:
         with self.service.database.session_scope(read_only=True) as session:
-            return list(attempts.open_placements(session, host_name))
+            return list(attempts.open_placements(session, host_name, worker=WORKER))
 
     def _end(self, placement: Placement, draws: random.Random) -> None:
         outcome = draws.choice([Outcome.SUCCEEDED, Outcome.FAILED, Outcome.LOST, Outcome.PAUSED])
