@@ -12,11 +12,20 @@ import pytest
 from tests.servers import PostgresServer, ValkeyServer
 
 TESTS = Path(__file__).parent
+pytest_plugins = ["tests.faults.matrix.table"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=2, help="runs that tests/distributed/test_random_kills.py kills")
     parser.addoption("--streams", type=int, default=200, help="streams that tests/unit/planner/test_streams.py plays")
+    parser.addoption("--instants", type=int, default=1, help="instants at which each fault of the matrix strikes")
+    parser.addoption(
+        "--hold-scale", type=float, default=0.1, help="share of their full length that the outages of the matrix last"
+    )
+    parser.addoption("--seed", default="2026", help="decides every draw of the fault tests")
+    parser.addoption("--sequences", type=int, default=60, help="sequences of calls on each database")
+    parser.addoption("--chaos", type=int, default=30, help="jobs that run while all faults strike")
+    parser.addoption("--table", help="Markdown file in which the fault tests are to write their table")
     parser.addoption(
         "--runs", type=int, default=1, help="slow runs that tests/distributed/test_false_alarms.py watches"
     )

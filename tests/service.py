@@ -116,8 +116,12 @@ class Service:
         return (Path(placement.run_dir) / "supervisor.log").read_text()
 
     def submit(self, device: object = "0,1", *, train: dict[str, Any] | None = None, **policy: Any) -> int:
+        """Store a job that trains digits, as the API does, and return its id; `train` is what it has otherwise."""
+        return self.submit_exactly(device, train=DIGITS | (train or {}), **policy)
+
+    def submit_exactly(self, device: object, *, train: dict[str, Any], **policy: Any) -> int:
         """Store a job as the API does and return its id."""
-        spec = JobSpec.model_validate({"device": device, "train": DIGITS | (train or {}), **policy})
+        spec = JobSpec.model_validate({"device": device, "train": train, **policy})
         with self.database.session_scope() as session:
             return jobs.submit(session, spec).job.id
 
@@ -181,6 +185,14 @@ class Service:
         query = select(Lease).where(Lease.job_id == job_id, Lease.attempt == attempt).order_by(Lease.id)
         with self.database.session_scope(read_only=True) as session:
             return session.scalars(query).all()
+
+    def wait_for_supervisor(self, job_id: int, *, timeout_s: float = 30) -> None:
+        """Return once a supervisor has claimed the job's newest placement."""
+        wait_until(
+            lambda: self.job(job_id).attempt and self.placement(job_id).supervisor,
+            timeout_s=timeout_s,
+            what=lambda: f"a supervisor of job {job_id}; {self.story(job_id)}",
+        )
 
     def supervisor_pid(self, job_id: int) -> int:
         supervisor = self.placement(job_id).supervisor

@@ -1,0 +1,33 @@
+"""A fault: what strikes the service in one row of the matrix, and how its jobs are to end all the same."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jobs.states import State
+
+if TYPE_CHECKING:
+    from tests.faults.matrix.trial import Trial
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One row of the table."""
+
+    name: str
+    """What happens, as the table calls it."""
+    strike: Callable[["Trial"], None]
+    """Submits the trial's jobs, strikes at an instant that the trial draws, and undoes what would not end by itself."""
+    ends: frozenset[State] = frozenset({State.SUCCEEDED})
+    """The states in which its jobs may end."""
+    ddp_every: int = 5
+    """Each trial of so many trains digits by DistributedDataParallel; the others run a program that loads no torch."""
+
+    @property
+    def slug(self) -> str:
+        """The name as a test id."""
+        return "".join(each if each.isalnum() else "-" for each in self.name.lower()).strip("-")
+
+
+class Missed(Exception):
+    """The job was over before the fault could strike: the trial draws another instant."""

@@ -1,0 +1,145 @@
+"""A lane: a standing service in which one trial follows another, with the undisturbed runs to compare with."""
+
+import json
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from jobs.states import State
+from jobs.tables import Placement
+from tests import laws
+from tests.faults.matrix import program
+from tests.faults.matrix.watch import Watch
+from tests.servers import PostgresServer, ValkeyServer
+from tests.service import Service
+
+LEASE_S = 15
+HEARTBEAT_S = 3
+PROGRAM_STEPS = 40
+PROGRAM_PACE_S = 0.05
+DIGITS_EPOCHS = 3
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A run that nothing struck."""
+
+    length_s: float
+    """From its submission to its end."""
+    series: Sequence[tuple[str, int, float | None]]
+    state: object
+    """What is in its last checkpoint, as `state_of` reads it."""
+
+
+class Lane:
+    """Servers, a database and the workers of one or more hosts, for one trial after the other."""
+
+    def __init__(self, postgres: PostgresServer, valkey: ValkeyServer, template: str, folder: Path) -> None:
+        """Start in `folder`, on a database that is a copy of `template`. The servers are the caller's to close."""
+        self.postgres = postgres
+        self.valkey = valkey
+        self.folder = folder
+        self._closing = ExitStack()
+        postgres.start()
+        valkey.start()
+        valkey.flushall()
+        self.database_url = postgres.create_database(template=template)
+        self._closing.callback(self._drop_database)
+        self.service = self._closing.enter_context(
+            Service(
+                self.database_url,
+                valkey.url,
+                folder,
+                lease_s=LEASE_S,
+                heartbeat_s=HEARTBEAT_S,
+                host_timeout_s=6,
+                stop_grace_s=2,
+                checkpoint_grace_s=3,
+            )
+        )
+        self.watch = Watch(str(folder))
+        self.watch.start()
+        self._closing.callback(self.watch.stop)
+        self._workers: dict[str, tuple[subprocess.Popen[bytes], dict[str, Any]]] = {}
+        self._undisturbed: dict[tuple[bool, int], Undisturbed] = {}
+
+    def close(self) -> None:
+        """End all that runs, and drop the database."""
+        self._closing.close()
+
+    def make_ready(self) -> None:
+        """See that servers and workers run, as the next trial expects it."""
+        self.postgres.start()
+        self.valkey.start()
+        self.worker("alpha")
+        for name in self._workers:
+            self.worker(name)
+
+    def worker(self, name: str, **settings: Any) -> "subprocess.Popen[bytes]":
+        """Return the worker of a host, started if it does not run; it stays for later trials."""
+        if name in self._workers:
+            running, settings = self._workers[name]
+            if running.poll() is None:
+                return running
+        worker = self.service.start_worker(name, **settings)
+        self._workers[name] = (worker, settings)
+        return worker
+
+    def dismiss(self, name: str) -> None:
+        """Kill the worker of a host that no later trial is to find."""
+        worker, _ = self._workers.pop(name)
+        worker.kill()
+        worker.wait()
+
+    def submit(self, device: object, *, is_ddp: bool, **policy: Any) -> int:
+        """Submit the training that trials are made with, and return the job's id."""
+        if is_ddp:
+            return self.service.submit(device, train={"epochs": DIGITS_EPOCHS}, **policy)
+        train = {"recipe": "script", "options": {"script": program.__file__, "args": [PROGRAM_STEPS, PROGRAM_PACE_S]}}
+        return self.service.submit_exactly(device, train=train, **policy)
+
+    def undisturbed(self, *, is_ddp: bool, ranks: int, nodes: int = 1) -> Undisturbed:
+        """Return what the same training is like that nothing strikes; run once in the life of the lane."""
+        key = (is_ddp, ranks * nodes)
+        if key not in self._undisturbed:
+            began = time.monotonic()
+            device = ",".join(map(str, range(ranks)))
+            job_id = self.submit(device, is_ddp=is_ddp, **({"nodes": nodes} if nodes > 1 else {}))
+            self.service.wait_for(job_id, State.SUCCEEDED, timeout_s=120)
+            length_s = time.monotonic() - began
+            self._undisturbed[key] = Undisturbed(length_s, self.series_of(job_id), self.state_of(job_id))
+        return self._undisturbed[key]
+
+    def series_of(self, job_id: int) -> list[tuple[str, int, float | None]]:
+        return laws.training_series(self.service.metrics(job_id))
+
+    def state_of(self, job_id: int) -> object:
+        """Load every checkpoint that the database offers of a job, and return what is in the furthest."""
+        checkpoints = sorted(self.service.checkpoints(job_id), key=lambda each: each.step)
+        states = [_load(Path(each.path)) for each in checkpoints]
+        assert states, f"job {job_id} has no checkpoint"
+        return states[-1]
+
+    def placements(self, job_id: int) -> Sequence[Placement]:
+        with self.service.database.session_scope(read_only=True) as session:
+            return session.scalars(select(Placement).where(Placement.job_id == job_id).order_by(Placement.id)).all()
+
+    def _drop_database(self) -> None:
+        self.postgres.start()
+        self.postgres.drop_database(self.database_url)
+
+
+def _load(path: Path) -> object:
+    """The weights in a checkpoint, as plain values that compare by bits."""
+    if path.suffix == ".json":
+        return json.loads(path.read_text())
+    import torch  # only where something was trained with it
+
+    model = torch.load(path, weights_only=True)["model"]
+    return {name: weight.numpy().tobytes() for name, weight in model.items()}

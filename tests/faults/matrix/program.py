@@ -1,0 +1,38 @@
+"""A user's program without torch: its state depends on nothing but how many steps it took, and each fifth is saved.
+
+`python program.py STEPS SECONDS_PER_STEP`, as a job of the recipe `script`.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from rankzero import reporting
+
+SAVES_EVERY = 5
+
+
+def main() -> None:
+    """Take the steps that are left."""
+    steps, pace_s = int(sys.argv[1]), float(sys.argv[2])
+    saved = reporting.resume_path()
+    done, weight = json.loads(saved.read_text()) if saved else (0, 0.5)
+    folder = Path(os.environ["RANKZERO_RUN_DIR"]) / "checkpoints"
+    for step in range(done + 1, steps + 1):
+        time.sleep(pace_s)
+        # The logistic map: one step more or less, or one taken twice, and the state is another.
+        weight = 3.9 * weight * (1 - weight)
+        if os.environ["RANK"] != "0":
+            continue
+        reporting.report_values({"train/loss": weight}, step=step)
+        if step % SAVES_EVERY == 0 or step == steps:
+            folder.mkdir(exist_ok=True)
+            path = folder / f"step-{step}.json"
+            path.write_text(json.dumps([step, weight]))
+            reporting.checkpoint(path, step=step)
+
+
+if __name__ == "__main__":
+    main()
