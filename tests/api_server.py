@@ -44,6 +44,10 @@ class ApiServer:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         """Start it and return once it answers."""
         command = [sys.executable, "-m", "api", "--port", str(self._claim.port)]
@@ -55,6 +59,12 @@ class ApiServer:
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
             self._process.wait(timeout=20)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, in the middle of whatever it answers."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
 
     def client(self) -> Client:
         """A client of it."""

@@ -14,10 +14,11 @@ from sqlalchemy import select
 from jobs.states import State
 from jobs.tables import Placement
 from tests import laws
+from tests.api_server import ApiServer
 from tests.faults.matrix import program
 from tests.faults.matrix.watch import Watch
 from tests.servers import PostgresServer, ValkeyServer
-from tests.service import Service
+from tests.service import DIGITS, Service
 
 LEASE_S = 15
 HEARTBEAT_S = 3
@@ -67,6 +68,7 @@ class Lane:
         self.watch.start()
         self._closing.callback(self.watch.stop)
         self._workers: dict[str, tuple[subprocess.Popen[bytes], dict[str, Any]]] = {}
+        self._api: ApiServer | None = None
         self._undisturbed: dict[tuple[bool, int], Undisturbed] = {}
 
     def close(self) -> None:
@@ -97,12 +99,25 @@ class Lane:
         worker.kill()
         worker.wait()
 
+    def api(self) -> ApiServer:
+        """Return the API, started if it does not run; it stays for later trials."""
+        if self._api is None:
+            self._api = self._closing.enter_context(
+                ApiServer(self.database_url, self.folder, broker_url=self.valkey.url, lease_s=LEASE_S)
+            )
+        elif not self._api.is_running:
+            self._api.start()
+        return self._api
+
+    def spec(self, device: object, *, is_ddp: bool, pace_s: float = PROGRAM_PACE_S, **policy: Any) -> dict[str, Any]:
+        """Return the training that trials are made with, as a client posts it; `pace_s` is how long a step takes."""
+        script = {"script": program.__file__, "args": [PROGRAM_STEPS, pace_s]}
+        train = DIGITS | {"epochs": DIGITS_EPOCHS} if is_ddp else {"recipe": "script", "options": script}
+        return {"device": device, "train": train, **policy}
+
     def submit(self, device: object, *, is_ddp: bool, **policy: Any) -> int:
         """Submit the training that trials are made with, and return the job's id."""
-        if is_ddp:
-            return self.service.submit(device, train={"epochs": DIGITS_EPOCHS}, **policy)
-        train = {"recipe": "script", "options": {"script": program.__file__, "args": [PROGRAM_STEPS, PROGRAM_PACE_S]}}
-        return self.service.submit_exactly(device, train=train, **policy)
+        return self.service.submit_exactly(**self.spec(device, is_ddp=is_ddp, **policy))
 
     def undisturbed(self, *, is_ddp: bool, ranks: int, nodes: int = 1) -> Undisturbed:
         """Return what the same training is like that nothing strikes; run once in the life of the lane."""

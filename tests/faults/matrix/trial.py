@@ -2,6 +2,8 @@
 
 import random
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +28,33 @@ class Trial:
         self.is_ddp = number % fault.ddp_every == 0
         self.instants_s: list[float] = []
         """What was drawn, for the record."""
-        self._hold_scale = hold_scale
+        self.hold_scale = hold_scale
+        """Share of its full length that an outage lasts."""
+        self.meanwhile = ExitStack()
+        """Closed once the jobs are over: what goes on beside them until then."""
         self._jobs: dict[int, Undisturbed] = {}
         self._run_dirs: dict[int, Path] = {}
         self._furthest: dict[int, int] = {}
         self._struck_at: float | None = None
 
-    def submit(self, device: object = None, *, ranks: int = 2, nodes: int = 1, **policy: Any) -> int:
-        """Submit a job on so many ranks on each node, and return its id. Left out, `device` is any of that many."""
+    def submit(
+        self,
+        device: object = None,
+        *,
+        ranks: int = 2,
+        nodes: int = 1,
+        by: Callable[[dict[str, Any]], int] | None = None,
+        **policy: Any,
+    ) -> int:
+        """Submit a job on so many ranks on each node, and return its id. Left out, `device` is any of that many.
+
+        `by` submits it, and is handed what a client would post; left out, it is stored without the API.
+        """
         undisturbed = self.lane.undisturbed(is_ddp=self.is_ddp, ranks=ranks, nodes=nodes)
         where = {"count": ranks} if device is None else device
         policy |= {"nodes": nodes} if nodes > 1 else {}
-        job_id = self.lane.submit(where, is_ddp=self.is_ddp, **policy)
+        spec = self.lane.spec(where, is_ddp=self.is_ddp, **policy)
+        job_id = self.service.submit_exactly(**spec) if by is None else by(spec)
         self._jobs[job_id] = undisturbed
         return job_id
 
@@ -48,14 +65,17 @@ class Trial:
 
     def pause(self, up_to_s: float) -> None:
         """Wait for an instant drawn from 0 to `up_to_s` seconds from now. Raises Missed if the jobs are over then."""
-        instant_s = self.draws.uniform(0, up_to_s)
-        self.instants_s.append(instant_s)
-        time.sleep(instant_s)
+        time.sleep(self.draw(up_to_s))
         self.look()
+
+    def draw(self, up_to_s: float) -> float:
+        """Draw an instant from 0 to `up_to_s` seconds, and note it."""
+        self.instants_s.append(self.draws.uniform(0, up_to_s))
+        return self.instants_s[-1]
 
     def hold(self, seconds: float) -> None:
         """Let an outage last so long, or a share of it, `hold_scale`, in a short form of the matrix."""
-        time.sleep(seconds * self._hold_scale)
+        time.sleep(seconds * self.hold_scale)
 
     def look(self) -> None:
         """Note where the jobs are, right before a strike. Raises Missed if they are over."""
@@ -91,10 +111,12 @@ class Trial:
                     open_ids.discard(job_id)
             assert time.monotonic() < deadline, self._story(open_ids)
             time.sleep(0.1)
+        self.meanwhile.close()
         return max(went_on_at.values()) - self._struck_at
 
     def give_up(self) -> None:
         """Forget a trial whose fault came too late; its jobs are over."""
+        self.meanwhile.close()
         self.service.assert_laws_held(*self._jobs)
 
     def assert_laws_held(self) -> None:
