@@ -3,7 +3,6 @@
 from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.database import Database
-from jobs.store import schema
 
 UPGRADE = "python -m jobs.database upgrade"
 """The command that brings it."""
@@ -11,6 +10,9 @@ UPGRADE = "python -m jobs.database upgrade"
 
 def is_missing(database: Database) -> bool:
     """Whether the database answers, and lacks tables or columns that this version needs."""
+    # Alembic, late: nearly no worker and no supervisor ever asks, and somebody waits for their start.
+    from jobs.store import schema
+
     try:
         with database.session_scope(read_only=True) as session:
             return schema.is_behind(session)
