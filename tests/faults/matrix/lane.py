@@ -22,6 +22,13 @@ from tests.service import DIGITS, Service
 
 LEASE_S = 15
 HEARTBEAT_S = 3
+SETTINGS = {
+    "lease_s": LEASE_S,
+    "heartbeat_s": HEARTBEAT_S,
+    "host_timeout_s": 6,
+    "stop_grace_s": 2,
+    "checkpoint_grace_s": 3,
+}
 PROGRAM_STEPS = 40
 PROGRAM_PACE_S = 0.05
 DIGITS_EPOCHS = 3
@@ -41,8 +48,13 @@ class Undisturbed:
 class Lane:
     """Servers, a database and the workers of one or more hosts, for one trial after the other."""
 
-    def __init__(self, postgres: PostgresServer, valkey: ValkeyServer, template: str, folder: Path) -> None:
-        """Start in `folder`, on a database that is a copy of `template`. The servers are the caller's to close."""
+    def __init__(
+        self, postgres: PostgresServer, valkey: ValkeyServer, template: str, folder: Path, **settings: object
+    ) -> None:
+        """Start in `folder`, on a database that is a copy of `template`. The servers are the caller's to close.
+
+        `settings` are those of the service that are to be other than in the matrix.
+        """
         self.postgres = postgres
         self.valkey = valkey
         self.folder = folder
@@ -53,16 +65,7 @@ class Lane:
         self.database_url = postgres.create_database(template=template)
         self._closing.callback(self._drop_database)
         self.service = self._closing.enter_context(
-            Service(
-                self.database_url,
-                valkey.url,
-                folder,
-                lease_s=LEASE_S,
-                heartbeat_s=HEARTBEAT_S,
-                host_timeout_s=6,
-                stop_grace_s=2,
-                checkpoint_grace_s=3,
-            )
+            Service(self.database_url, valkey.url, folder, **(SETTINGS | settings))
         )
         self.watch = Watch(str(folder))
         self.watch.start()
