@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import select
 
 from jobs.states import State
+from jobs.store import maintenance
 from jobs.tables import Placement
 from tests import laws
 from tests.api_server import ApiServer
@@ -84,20 +85,23 @@ class Lane:
         self.valkey.start()
         self.worker("alpha")
         for name in self._workers:
-            self.worker(name)
+            self._start_worker(name)
+            if name != "alpha":
+                self._drain(name)
 
     def worker(self, name: str, **settings: Any) -> "subprocess.Popen[bytes]":
-        """Return the worker of a host, started if it does not run; it stays for later trials."""
-        if name in self._workers:
-            running, settings = self._workers[name]
-            if running.poll() is None:
-                return running
-        worker = self.service.start_worker(name, **settings)
-        self._workers[name] = (worker, settings)
+        """Return the worker of a host, started if it does not run; it stays for later trials.
+
+        Of the standing hosts only `alpha` is given jobs in a trial that does not ask for the others by this.
+        """
+        worker = self._start_worker(name, **settings)
+        with self.service.database.session_scope() as session:
+            maintenance.take_back(session, name)
         return worker
 
     def dismiss(self, name: str) -> None:
         """Kill the worker of a host that no later trial is to find."""
+        self._drain(name)  # or it is given jobs until it has been silent for long enough
         worker, _ = self._workers.pop(name)
         worker.kill()
         worker.wait()
@@ -106,7 +110,7 @@ class Lane:
         """Return the API, started if it does not run; it stays for later trials."""
         if self._api is None:
             self._api = self._closing.enter_context(
-                ApiServer(self.database_url, self.folder, broker_url=self.valkey.url, lease_s=LEASE_S)
+                ApiServer(self.database_url, self.folder, broker_url=self.valkey.url)
             )
         elif not self._api.is_running:
             self._api.start()
@@ -121,6 +125,10 @@ class Lane:
     def submit(self, device: object, *, is_ddp: bool, **policy: Any) -> int:
         """Submit the training that trials are made with, and return the job's id."""
         return self.service.submit_exactly(**self.spec(device, is_ddp=is_ddp, **policy))
+
+    def post(self, spec: dict[str, Any]) -> int:
+        """Submit a job over HTTP, which wakes the planner, and return its id."""
+        return self.api().submit(**spec)
 
     def undisturbed(self, *, is_ddp: bool, ranks: int, nodes: int = 1) -> Undisturbed:
         """Return what the same training is like that nothing strikes; run once in the life of the lane."""
@@ -140,7 +148,7 @@ class Lane:
     def state_of(self, job_id: int) -> object:
         """Load every checkpoint that the database offers of a job, and return what is in the furthest."""
         checkpoints = sorted(self.service.checkpoints(job_id), key=lambda each: each.step)
-        states = [_load(Path(each.path)) for each in checkpoints]
+        states = [load_state(Path(each.path)) for each in checkpoints]
         assert states, f"job {job_id} has no checkpoint"
         return states[-1]
 
@@ -148,12 +156,25 @@ class Lane:
         with self.service.database.session_scope(read_only=True) as session:
             return session.scalars(select(Placement).where(Placement.job_id == job_id).order_by(Placement.id)).all()
 
+    def _start_worker(self, name: str, **settings: Any) -> "subprocess.Popen[bytes]":
+        if name in self._workers:
+            running, settings = self._workers[name]
+            if running.poll() is None:
+                return running
+        worker = self.service.start_worker(name, **settings)
+        self._workers[name] = (worker, settings)
+        return worker
+
+    def _drain(self, name: str) -> None:
+        with self.service.database.session_scope() as session:
+            maintenance.drain(session, name)
+
     def _drop_database(self) -> None:
         self.postgres.start()
         self.postgres.drop_database(self.database_url)
 
 
-def _load(path: Path) -> object:
+def load_state(path: Path) -> object:
     """The weights in a checkpoint, as plain values that compare by bits."""
     if path.suffix == ".json":
         return json.loads(path.read_text())

@@ -33,8 +33,10 @@ class Trial:
         self.meanwhile = ExitStack()
         """Closed once the jobs are over: what goes on beside them until then."""
         self._jobs: dict[int, Undisturbed] = {}
-        self._run_dirs: dict[int, Path] = {}
+        self.run_dirs: dict[int, Path] = {}
+        """Of node 0, which has the journal, as of the last look; by job."""
         self._furthest: dict[int, int] = {}
+        self._submitted_at = 0.0
         self._struck_at: float | None = None
 
     def submit(
@@ -56,12 +58,18 @@ class Trial:
         spec = self.lane.spec(where, is_ddp=self.is_ddp, **policy)
         job_id = self.service.submit_exactly(**spec) if by is None else by(spec)
         self._jobs[job_id] = undisturbed
+        self._submitted_at = time.monotonic()
         return job_id
 
     @property
     def length_s(self) -> float:
         """How long the longest of its jobs takes if nothing strikes, from submission to end, in seconds."""
         return max(each.length_s for each in self._jobs.values())
+
+    @property
+    def remaining_s(self) -> float:
+        """How long the job submitted last would go on from now if nothing strikes, in seconds; at least half of one."""
+        return max(0.5, self.length_s - (time.monotonic() - self._submitted_at))
 
     def pause(self, up_to_s: float) -> None:
         """Wait for an instant drawn from 0 to `up_to_s` seconds from now. Raises Missed if the jobs are over then."""
@@ -85,11 +93,11 @@ class Trial:
             placements = self.lane.placements(job_id)
             if placements:
                 newest = [each for each in placements if each.attempt == placements[-1].attempt]
-                self._run_dirs[job_id] = Path(newest[0].run_dir)  # of node 0, which has the journal
+                self.run_dirs[job_id] = Path(newest[0].run_dir)
 
     def struck(self) -> None:
         """Say that from now on the service may recover: the time that it takes is counted from here."""
-        self._furthest = {job_id: _furthest_step(run_dir) for job_id, run_dir in self._run_dirs.items()}
+        self._furthest = {job_id: _furthest_step(run_dir) for job_id, run_dir in self.run_dirs.items()}
         self._struck_at = time.monotonic()
 
     def finish(self) -> float:
@@ -115,7 +123,9 @@ class Trial:
         return max(went_on_at.values()) - self._struck_at
 
     def give_up(self) -> None:
-        """Forget a trial whose fault came too late; its jobs are over."""
+        """Forget a trial whose fault came too late: its jobs are over, or about to be."""
+        for job_id in self._jobs:
+            self.service.wait_for(job_id, State.SUCCEEDED, State.FAILED, State.CANCELLED)
         self.meanwhile.close()
         self.service.assert_laws_held(*self._jobs)
 
