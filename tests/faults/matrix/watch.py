@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import pairwise
 
 from jobs.tables import Placement
 from worker.processes import marked_processes
@@ -33,7 +33,7 @@ class Watch(threading.Thread):
     def run(self) -> None:
         while not self._stopping.wait(LOOK_EVERY_S):
             began = time.monotonic()
-            run_dirs = {each.run_dir for each in marked_processes() if each.run_dir and not each.supervisor_of}
+            run_dirs = {each.run_dir for each in marked_processes() if each.run_dir}
             ended = time.monotonic()
             for run_dir in run_dirs:
                 if run_dir.startswith(self._root):
@@ -47,12 +47,19 @@ class Watch(threading.Thread):
 
     def assert_nothing_ran_beside(self, placements: Sequence[Placement]) -> None:
         """Assert that no two attempts of a job, and no two runs on one device of a host, had processes at once."""
-        seen = [(each, self._seen[each.run_dir]) for each in placements if each.run_dir in self._seen]
-        for (one, earlier), (other, later) in combinations(seen, 2):
-            is_again = one.job_id == other.job_id and one.attempt != other.attempt
-            shares = one.host_name == other.host_name and set(one.devices) & set(other.devices)
-            if is_again or shares:
-                assert earlier.last < later.first or later.last < earlier.first, (
-                    f"attempt {one.attempt} of job {one.job_id} and attempt {other.attempt} of job {other.job_id} "
-                    f"had processes at the same time{f' on {sorted(shares)}' if shares else ''}"
+        sights: dict[tuple[object, ...], dict[tuple[int, int], Sight]] = {}
+        for each in placements:
+            if (sight := self._seen.get(each.run_dir)) is None:
+                continue
+            owner = (each.job_id, each.attempt)
+            for shared in ((each.job_id,), *((each.host_name, device) for device in each.devices)):
+                known = sights.setdefault(shared, {}).get(owner, sight)
+                sights[shared][owner] = Sight(min(known.first, sight.first), max(known.last, sight.last))
+        for shared, by_attempt in sights.items():
+            # By their first sights: where two were seen at once, so were two neighbours.
+            in_order = sorted(by_attempt.items(), key=lambda item: item[1].first)
+            for ((job_id, attempt), earlier), ((next_id, next_attempt), later) in pairwise(in_order):
+                assert earlier.last < later.first, (
+                    f"attempt {attempt} of job {job_id} and attempt {next_attempt} of job {next_id} had processes at "
+                    f"the same time{f' on {shared[1]} of {shared[0]}' if len(shared) > 1 else ''}"
                 )
