@@ -12,18 +12,23 @@ from pathlib import Path
 from rankzero import reporting
 
 SAVES_EVERY = 5
+FIRST = 0.5
+
+
+def after(weight: float) -> float:
+    """Take one step of the logistic map: one more or less, or one taken twice, and the state is another."""
+    return 3.9 * weight * (1 - weight)
 
 
 def main() -> None:
     """Take the steps that are left."""
     steps, pace_s = int(sys.argv[1]), float(sys.argv[2])
     saved = reporting.resume_path()
-    done, weight = json.loads(saved.read_text()) if saved else (0, 0.5)
+    done, weight = json.loads(saved.read_text()) if saved else (0, FIRST)
     folder = Path(os.environ["RANKZERO_RUN_DIR"]) / "checkpoints"
     for step in range(done + 1, steps + 1):
         time.sleep(pace_s)
-        # The logistic map: one step more or less, or one taken twice, and the state is another.
-        weight = 3.9 * weight * (1 - weight)
+        weight = after(weight)
         if os.environ["RANK"] != "0":
             continue
         reporting.report_values({"train/loss": weight}, step=step)
