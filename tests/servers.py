@@ -268,6 +268,12 @@ class ValkeyServer(Server):
         """Lose every message of every queue, as an operator's FLUSHALL does."""
         self._execute("FLUSHALL")
 
+    def waiting(self, queue: str) -> int:
+        """How many messages nobody has taken yet."""
+        length = self._execute("LLEN", queue)
+        assert isinstance(length, int)
+        return length
+
     def _execute(self, *command: str) -> object:
         with redis.Redis(port=self.port, socket_timeout=5) as client:
             return client.execute_command(*command)

@@ -1,5 +1,5 @@
 """All faults of the matrix, in the order of the table."""
 
-from tests.faults.matrix import processes
+from tests.faults.matrix import clients, networks, ranks, servers, supervisors, workers
 
-FAULTS = (*processes.FAULTS,)
+FAULTS = (*workers.FAULTS, *supervisors.FAULTS, *ranks.FAULTS, *servers.FAULTS, *clients.FAULTS, *networks.FAULTS)

@@ -17,6 +17,7 @@ from jobs.tables import Placement
 from tests import laws
 from tests.api_server import ApiServer
 from tests.faults.matrix import program
+from tests.faults.matrix.guest import Guest
 from tests.faults.matrix.watch import Watch
 from tests.servers import PostgresServer, ValkeyServer
 from tests.service import DIGITS, Service
@@ -73,6 +74,7 @@ class Lane:
         self._closing.callback(self.watch.stop)
         self._workers: dict[str, tuple[subprocess.Popen[bytes], dict[str, Any]]] = {}
         self._api: ApiServer | None = None
+        self._guest: Guest | None = None
         self._undisturbed: dict[tuple[bool, int], Undisturbed] = {}
 
     def close(self) -> None:
@@ -115,6 +117,12 @@ class Lane:
         elif not self._api.is_running:
             self._api.start()
         return self._api
+
+    def guest(self) -> Guest:
+        """Return the second host, started for the first who asks; it stays for later trials."""
+        if self._guest is None:
+            self._guest = Guest(self, self._closing)
+        return self._guest
 
     def spec(self, device: object, *, is_ddp: bool, pace_s: float = PROGRAM_PACE_S, **policy: Any) -> dict[str, Any]:
         """Return the training that trials are made with, as a client posts it; `pace_s` is how long a step takes."""

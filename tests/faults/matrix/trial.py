@@ -129,6 +129,10 @@ class Trial:
         self.meanwhile.close()
         self.service.assert_laws_held(*self._jobs)
 
+    def assert_went_on(self, job_id: int) -> None:
+        """Assert that what struck cost a job nothing: its first attempt is its only one."""
+        assert len(self.service.attempts(job_id)) == 1, self._story({job_id})
+
     def assert_laws_held(self) -> None:
         """Hold the jobs, which are over, against the laws, and against the runs that nothing struck."""
         for job_id in self._jobs:
