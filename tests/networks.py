@@ -1,5 +1,6 @@
 """Hosts with addresses of their own on one machine: network namespaces on a bridge, as cables and a switch would be."""
 
+import itertools
 import os
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +20,16 @@ class NetworkHost:
     address: str
     inside: tuple[str, ...]
     """Command that starts another command there."""
+    cable: str
+    """Name of the end of its cable that is in the switch."""
+
+    def pull(self) -> None:
+        """Take the cable out of the switch: nothing arrives any more, and nobody is told."""
+        _ip(f"link set {self.cable} down")
+
+    def plug_in(self) -> None:
+        """Put the cable back."""
+        _ip(f"link set {self.cable} up")
 
 
 @dataclass(frozen=True)
@@ -31,7 +42,7 @@ class Network:
 
 def may_make_networks() -> bool:
     """Whether this process may make network namespaces, bridges and what connects them."""
-    name = f"{PREFIX}{os.getpid()}n0"
+    name = f"{PREFIX}{os.getpid()}n"
     try:
         for command in (f"netns add {name}", f"link add {name} type bridge"):
             _ip(command)
@@ -46,21 +57,28 @@ def may_make_networks() -> bool:
 def network(hosts: int) -> Iterator[Network]:
     """Make a network of so many hosts, and leave nothing of it, not even of one whose test process was killed."""
     _remove_abandoned()
-    name = f"{PREFIX}{os.getpid()}"
-    # Of the range that is set aside for tests between networks (RFC 2544).
-    subnet = f"198.18.{os.getpid() % 250}"
+    number_here = next(number for number in itertools.count() if number not in _numbers)
+    _numbers.add(number_here)
+    name = f"{PREFIX}{os.getpid()}n{number_here}"
+    # Of the range that is set aside for tests between networks (RFC 2544): two of them in one process, at once.
+    subnet = f"198.{18 + number_here}.{os.getpid() % 250}"
     made = []
     try:
         _ip(f"link add {name} type bridge")
         _ip(f"addr add {subnet}.254/24 dev {name}")
         _ip(f"link set {name} up")
         for number in range(1, hosts + 1):
-            made.append(_join(f"{name}n{number}", bridge=name, address=f"{subnet}.{number}"))
+            made.append(_join(f"{name}h{number}", bridge=name, address=f"{subnet}.{number}"))
         yield Network(f"{subnet}.254", tuple(made))
     finally:
         for number in range(1, hosts + 1):
-            _remove(f"{name}n{number}")
+            _remove(f"{name}h{number}")
         _remove(name)
+        _numbers.discard(number_here)
+
+
+_numbers: set[int] = set()
+"""Those of this process's networks that there are now."""
 
 
 def _join(name: str, *, bridge: str, address: str) -> NetworkHost:
@@ -72,7 +90,7 @@ def _join(name: str, *, bridge: str, address: str) -> NetworkHost:
     for command in (f"addr add {address}/24 dev eth0", "link set eth0 up", "link set lo up"):
         _ip(f"-n {name} {command}")
     # nsenter and not `ip netns exec`, which would also put another /sys there.
-    return NetworkHost(address, ("nsenter", f"--net=/run/netns/{name}"))
+    return NetworkHost(address, ("nsenter", f"--net=/run/netns/{name}"), cable=name)
 
 
 def _remove(name: str) -> None:
