@@ -1,0 +1,162 @@
+"""The chaos run: many short jobs, submitted over HTTP, while every fault strikes the whole service at random.
+
+`make faults` runs a thousand; `make test` thirty. Nothing may be lost, doubled, or left over.
+"""
+
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+
+from jobs.states import State
+from jobs.tables import Attempt, Job
+from tests.faults.chaos import verdict
+from tests.faults.chaos.storm import Storm
+from tests.faults.chaos.strikes import STRIKES
+from tests.faults.chaos.users import Users
+from tests.faults.chaos.work import digits, make_work
+from tests.faults.chaos.world import World
+from tests.servers import PostgresServer, ValkeyServer
+
+pytestmark = pytest.mark.timeout(3600)
+
+LOOK_EVERY_S = 0.5
+TELL_EVERY_S = 15
+STORM_LASTS_S = 180
+"""The most that the storm lasts, in seconds, and as much again as a job may take on average."""
+LONGEST_JOB_S = 4
+FEW = 5
+"""Jobs that are still open when it ends."""
+ENDS_WITHIN_S = 180
+"""How long after the storm the last job may be over, in seconds: it may rest, and wait for a lease to run out."""
+
+
+@pytest.fixture
+def world(postgres: PostgresServer, valkey: ValkeyServer, postgresql_url: str, tmp_path: Path) -> Iterator[World]:
+    """The whole service, which runs."""
+    with World(postgres, valkey, postgresql_url, tmp_path) as world:
+        yield world
+
+
+def test_no_job_is_lost_doubled_or_left_over_while_everything_breaks(
+    world: World,
+    request: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    count = int(request.config.getoption("--chaos"))
+    seed = f"{request.config.getoption('--seed')}/chaos"
+    record_property("fault", f"{count:,} short jobs while all of these strike")
+    record_property("repeats", count)
+    work = make_work(count, random.Random(f"{seed}/work"))
+    log = world.folder / "strikes.log"
+
+    def tell(line: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write(f"\n{line}")
+            sys.stdout.flush()
+
+    users = Users(world.api, work, random.Random(f"{seed}/users"))
+    storm = Storm(
+        world,
+        users,
+        STRIKES,
+        draws=random.Random(f"{seed}/storm"),
+        log=log,
+        hold_scale=request.config.getoption("--hold-scale"),
+    )
+    run = Run(world, users, storm, tell)
+    try:
+        run.storm(until_s=STORM_LASTS_S + LONGEST_JOB_S * count)
+        reference = run.settle()
+        verdict.assert_all_is_well(world, users, work=work, reference=reference)
+        assert storm.ended_by_themselves == []
+    except BaseException as error:
+        error.add_note(f"what struck when is in {log}, with seed {seed}")
+        raise
+    finally:
+        users.close()
+        storm.close()
+    tell(f"{storm.counts.total()} strikes, {users.unanswered} submissions sent again:")
+    for name, number in storm.counts.most_common():
+        tell(f"{number:5} {name}")
+    tell("attempts:")
+    for outcome, number in outcomes(world).most_common():
+        tell(f"{number:5} {outcome}")
+    tell("")
+
+
+def outcomes(world: World) -> Counter[str]:
+    """How often attempts ended how."""
+    with world.service.database.session_scope(read_only=True) as session:
+        attempts = session.scalars(select(Attempt)).all()
+    return Counter(
+        f"{each.outcome}: {each.failure.get('cause')}" if each.failure else str(each.outcome) for each in attempts
+    )
+
+
+class Run:
+    """The course of it, looked at again and again."""
+
+    def __init__(self, world: World, users: Users, storm: Storm, tell: Callable[[str], None]) -> None:
+        self._world = world
+        self._users = users
+        self._storm = storm
+        self._tell = tell
+        self._began = time.monotonic()
+        self._looked_at = self._told_at = float("-inf")
+        self._states: Counter[str] = Counter()
+
+    def storm(self, *, until_s: float) -> None:
+        """Have the storm rage while the users submit, and until most of what they submitted is over."""
+        self._users.start()
+        while self._users.is_alive() or len(self._users.open) > FEW:
+            assert time.monotonic() - self._began < until_s, f"too slow: {self._progress()}"
+            self._storm.turn()
+            self._look()
+            time.sleep(0.02)
+
+    def settle(self) -> int:
+        """Let the sun come out, wait for the end of all jobs, and return a run of the digits that nothing struck."""
+        self._storm.calm()
+        reference = self._world.service.submit_exactly({"count": 2}, train=digits())
+        until = time.monotonic() + ENDS_WITHIN_S
+        while self._users.open or not State(self._world.service.job(reference).state).is_terminal:
+            assert time.monotonic() < until, "\n".join(map(self._world.service.story, sorted(self._users.open)))
+            self._look(resume=True)
+            time.sleep(LOOK_EVERY_S)
+        return reference
+
+    def _look(self, *, resume: bool = False) -> None:
+        """See which jobs are over, and say so now and then; `resume` those that are paused."""
+        if time.monotonic() - self._looked_at < LOOK_EVERY_S:
+            return
+        try:
+            with self._world.service.database.session_scope(read_only=True) as session:
+                states = dict(session.execute(select(Job.id, Job.state)).all())
+        except SQLAlchemyError:
+            pass  # away, as it is to be
+        else:
+            self._users.open = frozenset(
+                job_id for job_id in self._users.accepted if not State(states.get(job_id, State.QUEUED)).is_terminal
+            )
+            self._states = Counter(states.values())
+            if resume:
+                for job_id in self._users.open:
+                    if states[job_id] == State.PAUSED:
+                        self._users.resume(job_id)
+        self._looked_at = time.monotonic()
+        if self._looked_at - self._told_at > TELL_EVERY_S:
+            self._told_at = self._looked_at
+            self._tell(self._progress())
+
+    def _progress(self) -> str:
+        states = ", ".join(f"{number} {state}" for state, number in sorted(self._states.items()))
+        strikes = self._storm.counts.total()
+        return f"{time.monotonic() - self._began:5.0f} s: {strikes} strikes; {states or 'no job yet'}"
