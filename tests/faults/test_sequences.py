@@ -4,8 +4,8 @@
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from math import ceil
-from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
@@ -26,7 +26,8 @@ MOST_AT_ONCE = 500
 NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 
 
-class Portion(NamedTuple):
+@dataclass(frozen=True)
+class Portion:
     """The sequences of one test."""
 
     engine: str

@@ -260,10 +260,12 @@ class Machine(Play):
         """Let everything come to its end; a sequence that broke off has nothing more to show."""
         if sys.exc_info()[0] is not None:
             return
-        for name in HOSTS:
-            self.return_host(name)
+        for name, host in self.fleet.items():
+            if host.silent or host.removed:
+                self.return_host(name)
             for device in DEVICES:
-                self.give_back(name, device)
+                if host.drained or host.devices[device].quarantined:
+                    self.give_back(name, device)
         self.end_rests()
         self.plan_once()
         while self.open:
