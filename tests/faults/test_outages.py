@@ -32,14 +32,6 @@ def test_ten_queued_jobs_finish_though_the_broker_forgets_them(service: Service,
     service.assert_laws_held(*job_ids)
 
 
-def test_a_job_submitted_while_the_broker_is_down_runs(service: Service, valkey: ValkeyServer) -> None:
-    service.start_worker()
-    valkey.kill()
-    job_id = service.submit("0", train={"epochs": 1})
-    service.wait_for(job_id, State.SUCCEEDED)
-    service.assert_laws_held(job_id)
-
-
 def test_training_goes_on_while_the_database_is_down_for_20_s(service: Service, postgres: PostgresServer) -> None:
     service.start_worker()
     job_id = service.submit(train={"epochs": 12})

@@ -67,7 +67,7 @@ def take_database_away(trial: Trial, *, away_s: float, is_killed: bool) -> None:
     ridden_out_s = min(away_s, LEASE_S)
     trial.hold(ridden_out_s)
     if trial.hold_scale == 1 and away_s > LEASE_S:
-        ranks = [each for each in trial.service.processes() if not each.supervisor_of]
+        ranks = [each for each in trial.service.processes() if each.run_dir]
         assert not ranks, f"alive beyond their lease: {ranks}"
         if (run_dir := trial.run_dirs.get(job_id)) is not None:
             trial.meanwhile.callback(_assert_resumed, trial, job_id, _saved_step(run_dir))
