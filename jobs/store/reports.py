@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Insert, Select, select, update
+from sqlalchemy import Insert, Select, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, aliased
 
@@ -96,9 +96,11 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
         "placed_at": now(session),
     }
     if session.execute(_insert_if_new(session, Checkpoint).returning(Checkpoint.id), row).first() is None:
+        # By its step, since its host's clock may have been set back meanwhile; by that where the steps begin anew.
+        is_later = or_(Checkpoint.step < file.step, Checkpoint.created_at < file.at)
         written_over = (
             *(Checkpoint.job_id == placement.job_id, Checkpoint.attempt == placement.attempt),
-            *(Checkpoint.path == file.path, Checkpoint.created_at < file.at),
+            *(Checkpoint.path == file.path, is_later),
         )
         # A program may save to one path again and again: what its first file was is no use to anybody.
         anew = {"removed_at": None, "copy_url": None, "copy_storage": None}

@@ -151,6 +151,16 @@ def test_a_file_that_is_written_over_is_known_as_what_it_is_now(service: Service
     assert (known.path, known.step, known.sha256, known.size_bytes) == (first.path, 2, "2" * 64, 20)
 
 
+def test_a_file_that_is_written_over_after_its_hosts_clock_was_set_back_is_known_as_what_it_is_now(
+    service: Service,
+) -> None:
+    placement = service.run()
+    first = checkpoint(1)
+    add(service, placement, first, replace(first, step=2, sha256="2" * 64, at=AT - timedelta(hours=1)))
+    (known,) = checkpoints(service, placement.job_id)
+    assert (known.step, known.sha256) == (2, "2" * 64)
+
+
 def test_one_checkpoint_is_the_best_over_all_attempts(service: Service) -> None:
     first = service.run()
     add(service, first, checkpoint(1, best=True), checkpoint(2))
