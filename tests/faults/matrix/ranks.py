@@ -1,0 +1,121 @@
+"""Faults of ranks: one is killed or stands still, or somebody unknown to the service tells some to stop."""
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from jobs.states import State
+from jobs.store import verbs
+from jobs.tables import Placement
+from tests.faults.matrix.fault import Fault, Missed
+from tests.faults.matrix.trial import Trial
+from tests.waiting import wait_until
+from trainer.process_identity import identity, is_alive
+from worker.processes import marked_processes, signal_process
+
+HANG_LIMIT_S = 5
+"""For which a rank of a trial may be without progress: longer than a busy machine keeps one waiting."""
+
+
+def kill_rank(trial: Trial) -> None:
+    """A random one of them, as soon as there are ranks."""
+    job_id = trial.submit()
+    _wait_for_ranks(trial, job_id)
+    trial.pause(trial.remaining_s)
+    _signal(trial, job_id, signal.SIGKILL, everyone=False)
+    trial.struck()
+
+
+def stop_rank(trial: Trial) -> None:
+    """A random one of them, once a step has been told of; the stopped rank has to be dead when the job goes on.
+
+    Not before: until its first word a rank may be ten minutes without progress, by design, however small the limit.
+    """
+    job_id = trial.submit(hang_limit_s=HANG_LIMIT_S)
+    trial.service.wait_for_step(job_id, 1)
+    trial.pause(trial.remaining_s)
+    (stopped,) = _signal(trial, job_id, signal.SIGSTOP, everyone=False)
+    trial.struck()
+
+    def assert_dead() -> None:
+        assert not is_alive(stopped), "the rank that stood still outlives its job"
+
+    trial.meanwhile.callback(assert_dead)
+
+
+def terminate_ranks(trial: Trial) -> None:
+    """All of them, or one: whoever it was, no user asked for it, so the job is tried again.
+
+    Ranks of a recipe save first. A program that does not listen is ended by it.
+    """
+    job_id = trial.submit()
+    _wait_for_ranks(trial, job_id)
+    trial.pause(trial.remaining_s)
+    _signal(trial, job_id, signal.SIGTERM, everyone=trial.draws.random() < 0.5)
+    trial.struck()
+
+
+def interrupt_ranks(trial: Trial) -> None:
+    """All of them, or one. A recipe takes it as it does SIGTERM.
+
+    To a program it is an exception in its midst, and what it raises is its own fault (docs/own-code.md): the job has
+    failed, says so, and goes on to the same end once its user asks for another try.
+    """
+    job_id = trial.submit()
+    _wait_for_ranks(trial, job_id)
+    trial.pause(trial.remaining_s)
+    _signal(trial, job_id, signal.SIGINT, everyone=trial.draws.random() < 0.5)
+    trial.struck()
+    if trial.is_ddp:
+        return
+    job = trial.service.wait_for(job_id, State.SUCCEEDED, State.FAILED)
+    if job.state == State.FAILED:
+        assert job.failure is not None
+        assert job.failure["exception"] == "builtins.KeyboardInterrupt", job.failure
+        with trial.service.database.session_scope() as session:
+            verbs.retry(session, job_id)
+
+
+def processes_of(placement: Placement) -> list[int]:
+    """The launcher, the ranks and their children on one host."""
+    return [process.pid for process in marked_processes() if process.run_dir == placement.run_dir]
+
+
+def ranks_of(placement: Placement) -> list[str]:
+    """The identities of the ranks on one host: the leaders of process groups that have a rank in their environment."""
+    found = []
+    for pid in processes_of(placement):
+        with suppress(OSError):  # it has just ended
+            is_rank = b"\0LOCAL_RANK=" in b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
+            if is_rank and os.getpgid(pid) == pid:
+                found.append(identity(pid))
+    return found
+
+
+def _wait_for_ranks(trial: Trial, job_id: int) -> None:
+    trial.service.wait_for_supervisor(job_id)
+    wait_until(
+        lambda: len(ranks_of(trial.service.placement(job_id))) == 2,
+        timeout_s=60,
+        what=lambda: f"two ranks; {trial.service.story(job_id)}",
+    )
+
+
+def _signal(trial: Trial, job_id: int, number: signal.Signals, *, everyone: bool) -> list[str]:
+    """Send a signal to all ranks or to a random one, and return the identities of those that it was sent to."""
+    ranks = sorted(ranks_of(trial.service.placement(job_id)))
+    if not ranks:
+        raise Missed
+    chosen = ranks if everyone else [trial.draws.choice(ranks)]
+    for rank in chosen:
+        signal_process(rank, number)
+    return chosen
+
+
+FAULTS = (
+    Fault("kill -9 of a rank", kill_rank, ddp_every=2),
+    Fault("SIGSTOP of a rank", stop_rank, ddp_every=2),
+    Fault("SIGTERM to ranks", terminate_ranks, ddp_every=2),
+    Fault("SIGINT to ranks", interrupt_ranks, ddp_every=2),
+)
