@@ -1,33 +1,125 @@
-"""The table of a run of the fault tests, made of what the tests recorded: a plugin of pytest.
+"""The table of the fault tests, made of what the tests recorded: a plugin of pytest.
 
 A test that belongs to a row records its `fault` with `record_property`; also `repeats`, where it is more than one, and
-`recovery_s`, where there is one.
+`recovery_s`, where there is one. Runs add up: a row that a run has takes the place of the one from before.
 """
 
 import os
 import platform
+import re
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 import psutil
 import pytest
 
+if TYPE_CHECKING:
+    from tests.faults.matrix.fault import Fault
+
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+HEAD = ("| fault | repeats | broken | slowest recovery | run |", "|---|---:|---:|---:|---:|")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row, as the page has it."""
+
+    fault: str
+    repeats: str
+    """How many, and how many of them were skipped or are missing."""
+    broken: int
+    slowest: str
+    run: str
+    """By which command, when and where."""
 
 
 @dataclass
-class Row:
-    """One row of the table."""
+class Trials:
+    """What a run has seen of one fault, each test counted once, whatever broke before, in or after it."""
 
     fault: str
-    repeats: int = 0
-    broken: int = 0
+    planned: int | None = None
+    """How many there are to be, where that is known."""
+    repeats: dict[str, int] = field(default_factory=dict)
+    """By test."""
+    broken: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
     recoveries_s: list[float] = field(default_factory=list)
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Count a report of one of its tests."""
+        told = dict(report.user_properties)
+        if report.failed:  # also of a test process that died, whose report is of no phase
+            self.broken.add(report.nodeid)
+        elif report.skipped:
+            self.skipped.add(report.nodeid)
+        elif report.when == "call" and "recovery_s" in told:
+            self.recoveries_s.append(float(str(told["recovery_s"])))
+        if report.failed or (report.passed and report.when == "call"):
+            self.repeats[report.nodeid] = int(str(told.get("repeats", 1)))
+
+    def row(self, run: str) -> Row:
+        """Return it as a row of the page."""
+        done = sum(self.repeats.values())
+        repeats = str(done)
+        if self.skipped:
+            repeats += f", {len(self.skipped)} skipped"
+        elif self.planned is not None and done < self.planned:
+            repeats += f" of {self.planned}"
+        slowest = f"{max(self.recoveries_s):.1f} s" if self.recoveries_s else ""
+        return Row(self.fault, repeats, len(self.broken), slowest, run)
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page of documentation that shows the table between two markers."""
+
+    before: str
+    rows: Sequence[Row]
+    after: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a page and the rows that earlier runs wrote into it."""
+        before, begin, rest = text.partition(BEGIN)
+        table, end, after = rest.partition(END)
+        if not (begin and end):
+            raise ValueError(f"no table can be written into a page without {BEGIN} and {END}")
+        runs = dict(re.findall(r"^(\d+)\. (.+)$", table, flags=re.MULTILINE))
+        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if "|" in line]
+        rows = [Row(fault, repeats, int(broken), slow, runs[run]) for fault, repeats, broken, slow, run in cells[2:]]
+        return cls(before, rows, after)
+
+    def merged(self, news: Iterable[Row], *, order: Sequence[str], ran: Container[str] = ()) -> Self:
+        """Return the page with these rows in place of those of the same faults: those of `order` first, in order.
+
+        Tests that have `ran` have a row by now: what is dropped is that one of them once could not say which is its.
+        """
+        rows = {row.fault: row for row in [*(old for old in self.rows if old.fault not in ran), *news]}
+        names = [name for name in order if name in rows] + [name for name in rows if name not in order]
+        return type(self)(self.before, [rows[name] for name in names], self.after)
+
+    def text(self) -> str:
+        """Return the page as it is stored."""
+        return f"{self.before}{BEGIN}\n" + "".join(f"{line}\n" for line in lines(self.rows)) + f"{END}{self.after}"
+
+
+def lines(rows: Sequence[Row]) -> Iterator[str]:
+    """The table in Markdown, followed by the runs that its last column names."""
+    runs = list(dict.fromkeys(row.run for row in rows))
+    yield from HEAD
+    for row in rows:
+        number = runs.index(row.run) + 1
+        yield f"| {row.fault} | {row.repeats} | {row.broken} | {row.slowest} | {number} |"
+    yield ""
+    for number, run in enumerate(runs, start=1):
+        yield f"{number}. {run}"
 
 
 class Table:
@@ -36,52 +128,58 @@ class Table:
     def __init__(self, config: pytest.Config) -> None:
         self._path = Path(config.getoption("--table")) if config.getoption("--table") else None
         self._seed = config.getoption("--seed")
-        self._rows: dict[str, Row] = {}
+        self._instants = config.getoption("--instants")
+        self._trials: dict[str, Trials] = {}
         self._began = time.monotonic()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a repeat, once its test is over or was broken before or after it."""
-        told = dict(report.user_properties)
-        if "fault" not in told and not (report.failed and "tests/faults/test_matrix" in report.nodeid):
+        """Count what belongs to a row; what broke before it could say so is known by the id of its test."""
+        fault = dict(report.user_properties).get("fault")
+        if fault is None and (report.failed or report.skipped):
+            fault = fault_of(report.nodeid)
+        if fault is None:
             return
-        name = str(told.get("fault", report.nodeid))
-        row = self._rows.setdefault(name, Row(name))
-        if report.when == "call":
-            row.repeats += int(str(told.get("repeats", 1)))
-            row.broken += report.failed
-            if "recovery_s" in told:
-                row.recoveries_s.append(float(str(told["recovery_s"])))
-        else:
-            row.broken += report.failed
+        planned = self._instants if "test_matrix.py" in report.nodeid else None
+        self._trials.setdefault(str(fault), Trials(str(fault), planned)).add(report)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Show the table, and write it where that was asked for."""
-        if not self._rows:
+        """Show the rows of this run, and write them where that was asked for."""
+        if not self._trials:
             return
-        text = "\n".join(self._lines())
+        order = [fault.name for fault in _faults()]
+        rows = [trials.row(self._run()) for trials in self._trials.values()]
+        shown = Page("", [], "").merged(rows, order=order)
         terminalreporter.section("faults")
-        terminalreporter.write_line(text)
+        terminalreporter.write_line("\n".join(lines(shown.rows)))
         if self._path is not None:
-            before, _, rest = self._path.read_text().partition(BEGIN)
-            _, _, after = rest.partition(END)
-            self._path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+            ran = {nodeid for trials in self._trials.values() for nodeid in trials.repeats}
+            page = Page.parse(self._path.read_text()).merged(rows, order=order, ran=ran)
+            self._path.write_text(page.text())
 
-    def _lines(self) -> Iterator[str]:
-        yield "| fault | repeats | broken | slowest recovery |"
-        yield "|---|---:|---:|---:|"
-        for row in self._rows.values():
-            slowest = f"{max(row.recoveries_s):.1f} s" if row.recoveries_s else ""
-            yield f"| {row.fault} | {row.repeats} | {row.broken} | {slowest} |"
+    def _run(self) -> str:
         command = shlex.join(["pytest", *sys.argv[1:]])
-        yield ""
-        yield (
-            f"`{command}`, seed {self._seed}, {datetime.now(UTC):%Y-%m-%d}, in {self._minutes():.0f} minutes on "
+        minutes = (time.monotonic() - self._began) / 60
+        return (
+            f"`{command}`, seed {self._seed}, {datetime.now(UTC):%Y-%m-%d}, in {minutes:.0f} minutes on "
             f"{os.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GiB, "
-            f"{platform.system()}, Python {platform.python_version()}."
+            f"{platform.system()}, Python {platform.python_version()}"
         )
 
-    def _minutes(self) -> float:
-        return (time.monotonic() - self._began) / 60
+
+def fault_of(nodeid: str) -> str | None:
+    """Return the row of a test that told of none: by its id, or else under its id; None of a test without a row."""
+    if "tests/faults/test_matrix.py" in nodeid:
+        slug = re.sub(r"-\d+\]$", "", nodeid.partition("[")[2])
+        return next((fault.name for fault in _faults() if fault.slug == slug), nodeid)
+    tells = ("test_sequences.py", "test_races.py", "test_chaos.py")
+    return nodeid if nodeid.partition("::")[0].endswith(tells) else None
+
+
+def _faults() -> "Sequence[Fault]":
+    # Late: every run of pytest loads this plugin, and few have a row to show.
+    from tests.faults.matrix.faults import FAULTS
+
+    return FAULTS
 
 
 def pytest_configure(config: pytest.Config) -> None:
