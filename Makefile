@@ -11,7 +11,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo up test check format bench clean
+.PHONY: help install demo up test faults check format bench clean
 
 # An environment whose interpreter is gone (the system's Python was upgraded) is as good as none.
 ifneq ($(wildcard $(STAMP)),)
@@ -33,6 +33,17 @@ up: $(STAMP) ## Run the embedded service until Ctrl-C
 
 test: $(STAMP) ## Run all tests; they start their own PostgreSQL and Valkey servers
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
+
+# One after the other, since each may use all cores; the next one is not spared for what the one before has found.
+faults: $(STAMP) ## Strike with every fault, 20 times each, and write the table of docs/reliability.md
+	@failed=0; for run in \
+	  "tests/faults/test_matrix.py -v -n 5 --dist load --instants 20 --hold-scale 1" \
+	  "tests/faults/test_sequences.py -v -n 2 --sequences 5000" \
+	  "tests/faults/test_races.py -v --races 1000" \
+	  "tests/faults/test_chaos.py -v -n 0 --chaos 1000 --hold-scale 1"; do \
+	  echo "pytest $$run"; \
+	  $(BIN)/python -m pytest $$run --table docs/reliability.md $(ARGS) || test $$? = 5 || failed=1; \
+	done; exit $$failed
 
 check: $(STAMP) ## Lint, formatting, types, import directions
 	$(BIN)/ruff check
