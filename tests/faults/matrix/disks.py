@@ -1,0 +1,106 @@
+"""Faults of a host's disk: the one that the guest's run root is on fills up, to the last byte or nearly."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from jobs.states import State
+from tests.faults.matrix import guest
+from tests.faults.matrix.fault import Fault
+from tests.faults.matrix.trial import Trial
+from tests.waiting import wait_until
+
+PAGE_BYTES = 4096
+MOST_PAGES_LEFT = 16
+FULL_S = 10
+"""How long the disk stays full after the run is over, or could not begin."""
+REFILL_EVERY_S = 0.02
+
+
+def fill_but_for_a_little(trial: Trial) -> None:
+    """A checkpoint does not fit, and the journal does, for a while at least: how much is left is drawn."""
+    _fill(trial, but_for_bytes=trial.draws.randint(1, MOST_PAGES_LEFT) * PAGE_BYTES)
+
+
+def fill(trial: Trial) -> None:
+    """No byte is left for journal, logs or the report of why the run has ended."""
+    _fill(trial, but_for_bytes=0)
+
+
+def _fill(trial: Trial, *, but_for_bytes: int) -> None:
+    """Fill the disk until the run on it has ended. Once there is space, it goes on: recovery counts from then."""
+    host = trial.lane.guest()
+    if not host.has_small_disk:
+        pytest.skip("this machine lets the tests mount no disk of their own")
+    trial.meanwhile.enter_context(host.open())
+    job_id = trial.submit({"count": 1, "host": guest.NAME}, ranks=1)
+    trial.pause(trial.length_s)
+    with _ballast(host.disk, but_for_bytes=but_for_bytes):
+        wait_until(partial(_has_stopped, trial, job_id), timeout_s=60, what="the run to end for want of space")
+        trial.hold(FULL_S)
+        _assert_it_waits(trial, job_id)
+    trial.struck()
+
+
+def _has_stopped(trial: Trial, job_id: int) -> bool:
+    """Whether the job is over, or waits for a host that takes it."""
+    job = trial.service.job(job_id)
+    return State(job.state).is_terminal or (job.state == State.QUEUED and "guest" in (job.reason or ""))
+
+
+def _assert_it_waits(trial: Trial, job_id: int) -> None:
+    """A full disk costs a job one retry at most, and it is told why its attempt was lost and what it waits for."""
+    job = trial.service.job(job_id)
+    assert job.retries <= 1, "a disk that is full used up retries"
+    for attempt in trial.service.attempts(job_id):
+        if attempt.failure is not None:
+            assert attempt.failure["cause"] == "disk_full", attempt.failure
+
+
+@contextmanager
+def _ballast(folder: Path, *, but_for_bytes: int) -> Iterator[None]:
+    """Keep a disk full: what comes free on it meanwhile is taken as well."""
+    path = folder / "ballast"
+    stopping = threading.Event()
+    with path.open("wb") as file:
+
+        def keep_full() -> None:
+            size = file.seek(0, os.SEEK_END)
+            while not stopping.wait(REFILL_EVERY_S):
+                size = _grow(file.fileno(), size, _free_bytes(folder) - but_for_bytes)
+
+        _grow(file.fileno(), 0, _free_bytes(folder) - but_for_bytes)
+        filler = threading.Thread(target=keep_full, name="ballast", daemon=True)
+        filler.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            filler.join()
+            path.unlink()
+
+
+def _grow(file: int, size: int, by: int) -> int:
+    """Make a file larger by so many bytes, as far as they are still there, and return its size."""
+    while by >= PAGE_BYTES:
+        with suppress(OSError):  # another was quicker
+            os.posix_fallocate(file, size, by)
+            return size + by
+        by //= 2
+    return size
+
+
+def _free_bytes(folder: Path) -> int:
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
+FAULTS = (
+    Fault("disk full at a checkpoint", fill_but_for_a_little, ddp_every=2),
+    Fault("disk full at the journal", fill, ddp_every=2),
+)
