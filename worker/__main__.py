@@ -2,10 +2,23 @@
 
 import argparse
 import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import structlog
 
 from jobs.logs import configure_logs
 from jobs.settings import get_settings
 from jobs.wakeups import PLAN_QUEUE, host_queue
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+AGAIN_S = 1
+"""Seconds after which Celery is started again where it ended by itself."""
+
+log = structlog.get_logger()
 
 
 def main() -> None:
@@ -25,9 +38,23 @@ def main() -> None:
         sys.exit(f"rankzero worker: {error}")
     application.running = worker
     worker.start()
-    name = get_settings().host_name
     try:
-        application.app.worker_main(
+        _receive_wake_ups(application.app)
+    finally:
+        worker.stop()
+
+
+def _receive_wake_ups(app: "Celery") -> None:
+    """Run Celery until this process is asked to stop.
+
+    It also ends by itself, on what it does not expect of a broker: an error for an answer, such as that of a replica
+    which became read-only, or a connection lost between a message and its acknowledgement. The sweeps, which need no
+    broker, must not end with it.
+    """
+    name = get_settings().host_name
+    run: Callable[[list[str]], object] = app.worker_main  # which returns, whatever its stub says
+    while True:
+        run(
             [
                 "--quiet",  # no banner between the lines of the log
                 "worker",
@@ -42,8 +69,17 @@ def main() -> None:
                 "--loglevel=WARNING",
             ]
         )
-    finally:
-        worker.stop()
+        if _is_asked_to_stop():
+            return
+        log.error("wake_ups_interrupted", reason="Celery gave up on its broker; it begins anew", again_s=AGAIN_S)
+        time.sleep(AGAIN_S)
+
+
+def _is_asked_to_stop() -> bool:
+    """Whether a signal has asked this process to stop: Celery's handlers of it set one of these."""
+    from celery.worker import state
+
+    return (state.should_stop, state.should_terminate) != (None, None)
 
 
 if __name__ == "__main__":
