@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from contextlib import suppress
 
 import structlog
 
@@ -27,7 +28,7 @@ def configure_logs() -> None:
     structlog.configure(
         processors=[*_SHARED, *render],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=_StandardError,
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
@@ -37,3 +38,21 @@ def configure_logs() -> None:
     )
     logging.captureWarnings(capture=True)
     logging.basicConfig(handlers=[handler], level=max(level, logging.WARNING), force=True)
+
+
+class _StandardError(structlog.WriteLogger):
+    """Standard error; a line that it does not take is lost, and no more than that.
+
+    A supervisor's is a file beside its run. When the disk is full it has to go on all the same: it would else leave
+    its lease to run out, or the end of its run untold, for want of a line about it.
+    """
+
+    def __init__(self, *_: object) -> None:
+        super().__init__(sys.stderr)
+
+    def msg(self, message: str) -> None:
+        """Write a line."""
+        with suppress(OSError):
+            super().msg(message)
+
+    debug = info = warning = error = critical = msg
