@@ -24,6 +24,8 @@ from tests.service import DIGITS, Service
 
 LEASE_S = 15
 HEARTBEAT_S = 3
+TICK_S = 2
+"""Of hosts other than `alpha`, whose workers mostly stand by: each tick is paid for in time of a processor."""
 SETTINGS = {
     "lease_s": LEASE_S,
     "heartbeat_s": HEARTBEAT_S,

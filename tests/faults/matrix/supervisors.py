@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from tests.faults.matrix.fault import Fault
-from tests.faults.matrix.lane import LEASE_S
+from tests.faults.matrix.lane import LEASE_S, TICK_S
 from tests.faults.matrix.ranks import processes_of
 from tests.faults.matrix.trial import Trial
 from tests.service import is_running
@@ -43,7 +43,7 @@ def kill_importing_supervisor(trial: Trial) -> None:
 
 def kill_deaf_supervisor(trial: Trial) -> None:
     """Nothing in the tree hears SIGINT: what ends the ranks is a signal that nobody can ignore."""
-    trial.lane.worker(DEAF, inside=("sh", "-c", "trap '' INT; exec \"$@\"", "sh"))
+    trial.lane.worker(DEAF, inside=("sh", "-c", "trap '' INT; exec \"$@\"", "sh"), tick_s=TICK_S)
     job_id = trial.submit({"count": 2, "host": DEAF})
     trial.service.wait_for_supervisor(job_id)
     trial.pause(trial.remaining_s)
@@ -79,9 +79,16 @@ def _kill(trial: Trial, job_id: int) -> None:
     placement = trial.service.placement(job_id)
     assert placement.supervisor is not None
     pids = processes_of(placement)
+    saved = max((each.step for each in trial.service.checkpoints(job_id)), default=0)
     signal_process(placement.supervisor, signal.SIGKILL)
     trial.struck()
     wait_until(lambda: not any(map(is_running, pids)), timeout_s=5, what="the ranks to die with their supervisor")
+
+    def assert_goes_on_where_it_was() -> None:
+        for attempt in trial.service.attempts(job_id)[placement.attempt :]:
+            assert (attempt.resumed_step or 0) >= saved, trial.service.story(job_id)
+
+    trial.meanwhile.callback(assert_goes_on_where_it_was)
 
 
 def _ignores(pid: int, number: signal.Signals) -> bool:
