@@ -26,7 +26,7 @@ LEASE_S = 15
 HEARTBEAT_S = 3
 TICK_S = 2
 """Of hosts other than `alpha`, whose workers mostly stand by: each tick is paid for in time of a processor."""
-SETTINGS = {
+SETTINGS: dict[str, object] = {
     "lease_s": LEASE_S,
     "heartbeat_s": HEARTBEAT_S,
     "host_timeout_s": 6,
@@ -52,13 +52,8 @@ class Undisturbed:
 class Lane:
     """Servers, a database and the workers of one or more hosts, for one trial after the other."""
 
-    def __init__(
-        self, postgres: PostgresServer, valkey: ValkeyServer, template: str, folder: Path, **settings: object
-    ) -> None:
-        """Start in `folder`, on a database that is a copy of `template`. The servers are the caller's to close.
-
-        `settings` are those of the service that are to be other than in the matrix.
-        """
+    def __init__(self, postgres: PostgresServer, valkey: ValkeyServer, template: str, folder: Path) -> None:
+        """Start in `folder`, on a database that is a copy of `template`. The servers are the caller's to close."""
         self.postgres = postgres
         self.valkey = valkey
         self.folder = folder
@@ -68,9 +63,7 @@ class Lane:
         valkey.flushall()
         self.database_url = postgres.create_database(template=template)
         self._closing.callback(self._drop_database)
-        self.service = self._closing.enter_context(
-            Service(self.database_url, valkey.url, folder, **(SETTINGS | settings))
-        )
+        self.service = self._closing.enter_context(Service(self.database_url, valkey.url, folder, **SETTINGS))
         self.watch = Watch(str(folder))
         self.watch.start()
         self._closing.callback(self.watch.stop)
