@@ -33,7 +33,7 @@ CLOCK_HOOK = Path(__file__).parent / "clock_hook"
 class Guest:
     """The host, and what can be done to it."""
 
-    def __init__(self, lane: "Lane", closing: ExitStack) -> None:
+    def __init__(self, lane: "Lane", closing: ExitStack, *, tick_s: float) -> None:
         """Start it, drained. `closing` ends what it has beside its worker, which is the lane's."""
         self._lane = lane
         self._cable: NetworkHost | None = None
@@ -59,6 +59,7 @@ class Guest:
             database_url=database.url,
             broker_url=broker.url,
             min_free_bytes=MIN_FREE_BYTES,
+            tick_s=tick_s,
         )
         self._drain()
         closing.callback(lane.dismiss, NAME)  # before its disk goes

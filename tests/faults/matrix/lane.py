@@ -116,7 +116,7 @@ class Lane:
     def guest(self) -> Guest:
         """Return the second host, started for the first who asks; it stays for later trials."""
         if self._guest is None:
-            self._guest = Guest(self, self._closing)
+            self._guest = Guest(self, self._closing, tick_s=TICK_S)
         return self._guest
 
     def spec(self, device: object, *, is_ddp: bool, pace_s: float = PROGRAM_PACE_S, **policy: Any) -> dict[str, Any]:
