@@ -17,7 +17,7 @@ from pathlib import Path
 
 import structlog
 from pydantic import ValidationError
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
 from jobs.database import Database, get_database
 from jobs.errors import StaleAttemptError
@@ -35,7 +35,7 @@ from worker import cgroups, ending, failure_reports, stops, storage
 from worker.backstop import Backstop
 from worker.clock import clock
 from worker.copies import Copies
-from worker.link import Link, patiently
+from worker.link import POLL_S, Link, patiently
 from worker.preparation import Prepared, prepare
 from worker.processes import adopt_orphans, end_run
 from worker.stops import Stop
@@ -101,7 +101,7 @@ class Supervisor:
         still_used = self._end_run()
         if self._copies is not None:
             self._copies.finish(timeout_s=self._settings.copy_grace_s, is_pointless=self._must_not_wait)
-        if self._is_orphaned():
+        if is_orphaned():
             return
         self._link.stop()
         if not self._link.fenced:
@@ -163,7 +163,7 @@ class Supervisor:
         kill_at = float("inf")
         reason: ErrorReport | None = None
         while trainer.poll() is None:
-            if self._link.fenced or self._is_orphaned():
+            if self._link.fenced or is_orphaned():
                 trainer.kill()
                 return failure_reports.lost("its attempt was ended by others")
             if (stop := self._must_stop()) is not None:
@@ -200,7 +200,7 @@ class Supervisor:
         is_cut_off = clock() > self._link.lease_until - self._settings.lease_s / 10
         is_killed_soon = clock() > self._stop.made_at + self._settings.checkpoint_grace_s
         is_cancelled = self._link.orders.intent is Intent.CANCEL
-        return self._link.fenced or self._is_orphaned() or is_cut_off or is_killed_soon or is_cancelled
+        return self._link.fenced or is_orphaned() or is_cut_off or is_killed_soon or is_cancelled
 
     def _note_stop(self, stop: Stop) -> ErrorReport:
         self._stopped_for = stop
@@ -215,17 +215,12 @@ class Supervisor:
                 return failure_reports.unkillable(self._placement)
         return None
 
-    def _is_orphaned(self) -> bool:
-        """Whether the embedded service that this is a part of has gone."""
-        owner = self._settings.owner
-        return owner is not None and not is_alive(owner)
-
     def _finish(self, report: ErrorReport, *, still_used: str | None, ranks_ended_at: float) -> None:
         """End the placement in the database, for as long as that takes: the ranks are dead, so nothing is at stake."""
         # Celery, late: this sends one message at its end, and somebody waits for its start.
         from jobs import wakeups
 
-        while not self._is_orphaned():
+        while not is_orphaned():
             try:
                 spends_retry = self._stopped_for is None or not self._stopped_for.in_order
                 ending.finish(
@@ -253,16 +248,44 @@ def main(placement_id: int) -> None:
     adopt_orphans()
     structlog.contextvars.bind_contextvars(placement_id=placement_id)
     database = get_database()
-    sent_at = clock()
-    lease_s = get_settings().lease_s
-    claim = partial(leases.claim, placement_id=placement_id, supervisor=identity(os.getpid()))
     try:
-        placement = patiently(database, claim, until=sent_at + lease_s)
+        claimed = _claim(database, placement_id, stop)
     except StaleAttemptError as error:
         log.info("not_ours", reason=str(error))
         return
+    if claimed is None:
+        return
+    placement, lease_until = claimed
     structlog.contextvars.bind_contextvars(job_id=placement.job_id, attempt=placement.attempt)
-    Supervisor(database, placement, stop, lease_until=sent_at + lease_s).run()
+    Supervisor(database, placement, stop, lease_until=lease_until).run()
+
+
+def _claim(database: Database, placement_id: int, stop: StopRequest) -> tuple[Placement, float] | None:
+    """Claim a placement, while the database is away for as long as that takes: nothing runs yet, nothing is at stake.
+
+    Returns it, and the time on `clock` until which its devices are ours for certain; None if a stop came first. Raises
+    StaleAttemptError if it has another owner or has ended, which it may have meanwhile.
+    """
+    began_at, lease_s = clock(), get_settings().lease_s
+    while True:
+        sent_at = clock()  # of this try: the lease counts from a moment on the database's side after it
+        try:
+            with database.session_scope() as session:
+                return leases.claim(session, placement_id, identity(os.getpid())), sent_at + lease_s
+        except SQLAlchemyError as error:
+            if stop.is_made or is_orphaned():
+                return None
+            is_away = isinstance(error, OperationalError | InterfaceError)
+            if not is_away and sent_at > began_at + lease_s:
+                raise
+            log.warning("database_away", error=str(error).splitlines()[0])
+            time.sleep(POLL_S)
+
+
+def is_orphaned() -> bool:
+    """Whether the embedded service that this is a part of has gone."""
+    owner = get_settings().owner
+    return owner is not None and not is_alive(owner)
 
 
 if __name__ == "__main__":

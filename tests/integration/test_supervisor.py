@@ -14,7 +14,11 @@ from jobs.states import Outcome
 from jobs.store import attempts, hosts, jobs
 from jobs.tables import Placement
 from tests.api_server import NO_BROKER
+from tests.children import start_child
 from tests.integration.store.conftest import Service
+from tests.proxy import Proxy
+from tests.waiting import wait_until
+from worker.link import POLL_S
 
 
 @pytest.fixture
@@ -127,6 +131,62 @@ def test_a_supervisor_of_a_placement_that_has_ended_leaves_it_alone(service: Ser
 
     assert service.everything() == before
     assert not (tmp_path / "run").exists()
+
+
+def wait_in_an_outage(proxy: Proxy, placement: Placement, folder: Path) -> "subprocess.Popen[bytes]":
+    """Start a supervisor that cannot reach its database, and return it once two leases have passed."""
+    own = {"DATABASE_URL": proxy.url, "BROKER_URL": NO_BROKER, "LEASE_S": "5", "HEARTBEAT_S": "1"}
+    log = folder / "log"
+    supervisor = start_child(
+        [sys.executable, "-m", "worker.supervisor", str(placement.id)],
+        log=log,
+        folder=folder,
+        environment=os.environ | {f"RANKZERO_{name}": value for name, value in own.items()},
+    )
+    wait_until(
+        lambda: supervisor.poll() is not None or log.read_text().count("database_away") > 2 * 5 / POLL_S,
+        timeout_s=60,
+        what=lambda: f"two leases to pass: {log.read_text()}",
+    )
+    assert supervisor.poll() is None, log.read_text()
+    return supervisor
+
+
+def test_a_supervisor_claims_its_placement_after_an_outage_longer_than_its_lease(
+    postgresql_url: str, tmp_path: Path
+) -> None:
+    service = Service(Database(postgresql_url))
+    service.register()
+    (tmp_path / "file").touch()
+    placement = launch(service, tmp_path / "file" / "run")
+
+    with Proxy(postgresql_url) as proxy:
+        with proxy.refusing():
+            supervisor = wait_in_an_outage(proxy, placement, tmp_path)
+        assert supervisor.wait(timeout=60) == 0
+
+    (attempt,) = service.attempts(placement.job_id)
+    assert attempt.failure is not None
+    assert "Not a directory" in attempt.failure["message"], "it was to begin its run, which cannot begin"
+    assert service.live_leases() == []
+    service.database.dispose()
+
+
+def test_a_supervisor_that_is_told_to_stop_in_an_outage_before_its_claim_leaves(
+    postgresql_url: str, tmp_path: Path
+) -> None:
+    service = Service(Database(postgresql_url))
+    service.register()
+    placement = launch(service, tmp_path / "run")
+
+    with Proxy(postgresql_url) as proxy, proxy.refusing():
+        supervisor = wait_in_an_outage(proxy, placement, tmp_path)
+        supervisor.terminate()
+        assert supervisor.wait(timeout=60) == 0
+
+    with service.database.session_scope(read_only=True) as session:
+        assert attempts.get_placement(session, placement.id).claimed_at is None
+    service.database.dispose()
 
 
 def test_a_stored_spec_is_the_one_that_was_validated(service: Service) -> None:
