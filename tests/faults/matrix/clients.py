@@ -12,12 +12,14 @@ from sqlalchemy import func, select
 
 from jobs.states import State
 from jobs.tables import Job, Lease, PlanningRound, SubmissionKey
+from tests.api_server import TRAIN, ApiServer
 from tests.faults.matrix.fault import Fault
 from tests.faults.matrix.trial import Trial
 from tests.waiting import wait_until
 
 DIES_WITHIN_S = 0.04
-"""From when the request was sent: before it is read, while it is stored, or when it is answered."""
+"""From when the request was sent: before it is read, while it is stored, or when it is answered. Longer where an answer
+takes longer, or all would die before they store anything."""
 REPLAYS = 3
 CANCELLED_WITHIN_S = 5
 CANCELLABLE_PACE_S = 0.2
@@ -28,13 +30,14 @@ FREE_WITHIN_S = 10
 def kill_api(trial: Trial) -> None:
     """A client that got no answer sends its request again, under the same key, until it gets one."""
     api = trial.lane.api()
+    dies_within_s = max(DIES_WITHIN_S, 2 * _answer_s(api))
     headers = {"Content-Type": "application/json", "Idempotency-Key": str(uuid.UUID(int=trial.draws.getrandbits(128)))}
 
     def submit(spec: dict[str, Any]) -> int:
         answered = set()
         with closing(http.client.HTTPConnection(api.url.removeprefix("http://"))) as connection:
             connection.request("POST", "/jobs", json.dumps(spec), headers)
-            time.sleep(trial.draw(DIES_WITHIN_S))
+            time.sleep(trial.draw(dies_within_s))
             api.kill()
             with suppress(ConnectionError, http.client.HTTPException, ValueError):
                 answered.add(json.loads(connection.getresponse().read())["id"])
@@ -54,6 +57,15 @@ def kill_api(trial: Trial) -> None:
         assert session.scalar(keys) == 1
         named = select(func.count()).select_from(Job).where(Job.name == headers["Idempotency-Key"])
         assert session.scalar(named) == 1
+
+
+def _answer_s(api: ApiServer) -> float:
+    """How long a submission takes that is refused once the database was asked, in seconds: the second, a warm one."""
+    refused = {"device": "cpu", "train": TRAIN, "start_from": {"job": 2**40}}
+    for _warm in range(2):
+        began = time.monotonic()
+        assert api.post("/jobs", refused).status_code == 422
+    return time.monotonic() - began
 
 
 def cancel(trial: Trial) -> None:
