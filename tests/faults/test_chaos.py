@@ -9,12 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from jobs.states import State
+from jobs.states import Outcome, State
 from jobs.tables import Attempt, Job
 from tests.faults.chaos import verdict
 from tests.faults.chaos.storm import Storm
@@ -28,9 +29,9 @@ pytestmark = pytest.mark.timeout(3600)
 
 LOOK_EVERY_S = 0.5
 TELL_EVERY_S = 15
-STORM_LASTS_S = 180
+STORM_LASTS_S = 240
 """The most that the storm lasts, in seconds, and as much again as a job may take on average."""
-LONGEST_JOB_S = 4
+LONGEST_JOB_S = 3
 FEW = 5
 """Jobs that are still open when it ends."""
 ENDS_WITHIN_S = 180
@@ -75,6 +76,7 @@ def test_no_job_is_lost_doubled_or_left_over_while_everything_breaks(
     try:
         run.storm(until_s=STORM_LASTS_S + LONGEST_JOB_S * count)
         reference = run.settle()
+        tell_of_attempts(world, storm.note)
         verdict.assert_all_is_well(world, users, work=work, reference=reference)
         assert storm.ended_by_themselves == []
     except BaseException as error:
@@ -90,6 +92,16 @@ def test_no_job_is_lost_doubled_or_left_over_while_everything_breaks(
     for outcome, number in outcomes(world).most_common():
         tell(f"{number:5} {outcome}")
     tell("")
+
+
+def tell_of_attempts(world: World, note: Callable[[str], None]) -> None:
+    """Note how each attempt ended that did not succeed, and when by the database's clock."""
+    with world.service.database.session_scope(read_only=True) as session:
+        for each in session.scalars(select(Attempt).order_by(Attempt.ended_at)):
+            if each.outcome != Outcome.SUCCEEDED:
+                why = (each.failure or {}).get("message")
+                times = f"{each.created_at:%X} to {each.ended_at:%X}"
+                note(f"job {each.job_id}, attempt {each.number}, {times}: {each.outcome}: {why}")
 
 
 def outcomes(world: World) -> Counter[str]:
@@ -137,21 +149,24 @@ class Run:
         """See which jobs are over, and say so now and then; `resume` those that are paused."""
         if time.monotonic() - self._looked_at < LOOK_EVERY_S:
             return
+        self._looked_at = time.monotonic()
+        accepted = set(self._users.accepted)  # first: what is accepted meanwhile may not be among what is read
         try:
             with self._world.service.database.session_scope(read_only=True) as session:
-                states = dict(session.execute(select(Job.id, Job.state)).all())
+                rows = session.execute(select(Job.id, Job.state, Job.failure)).all()
         except SQLAlchemyError:
-            pass  # away, as it is to be
-        else:
-            self._users.open = frozenset(
-                job_id for job_id in self._users.accepted if not State(states.get(job_id, State.QUEUED)).is_terminal
-            )
-            self._states = Counter(states.values())
-            if resume:
-                for job_id in self._users.open:
-                    if states[job_id] == State.PAUSED:
-                        self._users.resume(job_id)
-        self._looked_at = time.monotonic()
+            rows = None  # away, as it is to be
+        if rows is not None:
+            self._states = Counter(state for _, state, _ in rows)
+            # A program that was interrupted has failed, by an exception of its own: its user tries it again.
+            failed = [(id_, failure) for id_, state, failure in rows if state == State.FAILED]
+            again = [id_ for id_, failure in failed if id_ in self._users.interrupted and _is_interrupt(failure)]
+            over = {id_ for id_, state, _ in rows if State(state).is_terminal}.difference(again)
+            self._users.open = frozenset(accepted - over)
+            for job_id in again:
+                self._users.retry(job_id)
+            for job_id in [id_ for id_, state, _ in rows if resume and state == State.PAUSED]:
+                self._users.resume(job_id)
         if self._looked_at - self._told_at > TELL_EVERY_S:
             self._told_at = self._looked_at
             self._tell(self._progress())
@@ -160,3 +175,7 @@ class Run:
         states = ", ".join(f"{number} {state}" for state, number in sorted(self._states.items()))
         strikes = self._storm.counts.total()
         return f"{time.monotonic() - self._began:5.0f} s: {strikes} strikes; {states or 'no job yet'}"
+
+
+def _is_interrupt(failure: dict[str, Any] | None) -> bool:
+    return failure is not None and failure.get("exception") == "builtins.KeyboardInterrupt"

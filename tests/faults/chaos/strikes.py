@@ -48,7 +48,12 @@ def stop_rank(storm: Storm) -> str:
 
 
 def interrupt_rank(storm: Storm) -> str:
-    return _send(storm, _ranks(storm), signal.SIGINT)
+    ranks = _ranks(storm)
+    if not ranks:
+        raise Missed
+    rank = storm.draws.choice(ranks)
+    storm.users.interrupted.add(_job_of(rank))
+    return _send(storm, [rank], signal.SIGINT)
 
 
 def terminate_rank(storm: Storm) -> str:
@@ -180,6 +185,12 @@ def _ranks(storm: Storm) -> Sequence[MarkedProcess]:
         if b"\0LOCAL_RANK=" in environment:
             ranks.append(process)
     return ranks
+
+
+def _job_of(process: MarkedProcess) -> int:
+    """Whose run it is, which the path of its run directory says."""
+    assert process.run_dir is not None
+    return int(Path(process.run_dir).parent.name.removeprefix("job-"))
 
 
 def _send(storm: Storm, processes: Sequence[MarkedProcess], number: signal.Signals) -> str:

@@ -35,6 +35,8 @@ class Users(threading.Thread):
         """The jobs that a user was told are accepted, by id."""
         self.cancelled: set[int] = set()
         """Those that somebody wanted to cancel, whether that was answered or not."""
+        self.interrupted: set[int] = set()
+        """Those of which a rank got SIGINT: to a program that is an exception of its own, and its job has failed."""
         self.open: frozenset[int] = frozenset()
         """Those that were not over at the last look; for the others to keep up to date."""
         self.unanswered = 0
@@ -66,6 +68,9 @@ class Users(threading.Thread):
 
     def resume(self, job_id: int) -> None:
         self._verbs.submit(self._ask, job_id, "resume")
+
+    def retry(self, job_id: int) -> None:
+        self._verbs.submit(self._ask, job_id, "retry")
 
     def close(self) -> None:
         """Send nothing more."""

@@ -15,7 +15,7 @@ from tests.servers import PostgresServer, ValkeyServer
 from tests.service import Service
 from worker.processes import MarkedProcess, marked_processes
 
-LEASE_S = 8
+LEASE_S = 9
 DEVICES = 4
 HOSTS = {"alpha": "127.0.0.1", "beta": "127.0.0.2"}
 """The hosts, and where the ranks of the other one reach each."""
