@@ -68,15 +68,20 @@ class Machine(Play):
         self._wake(wake)
 
     @precondition(lambda self: self.jobs)
-    @rule(pick=picks, intent=st.sampled_from((Intent.PAUSE, Intent.RUN, Intent.CANCEL)), wake=wakes)
-    def intend(self, pick: int, intent: Intent, wake: bool) -> None:
+    @rule(
+        pick=picks, intents=st.lists(st.sampled_from((Intent.PAUSE, Intent.RUN, Intent.CANCEL)), max_size=3), wake=wakes
+    )
+    def intend(self, pick: int, intents: list[Intent], wake: bool) -> None:
+        """A user says what they want of a job, and may change their mind: what follows must follow from any state."""
         job = self._job(pick)
-        call = partial(VERBS[intent], job_id=job.id)
-        # A cancel is the one verb that a job in any state takes.
-        if job.want(intent) or intent is Intent.CANCEL:
-            self.do(call)
-        else:
-            self.refuse(StateConflictError, call)
+        for intent in intents:
+            call = partial(VERBS[intent], job_id=job.id)
+            # A cancel is the one verb that a job in any state takes.
+            if job.want(intent) or intent is Intent.CANCEL:
+                self.do(call)
+            else:
+                self.refuse(StateConflictError, call)
+            self.holds()
         self._wake(wake)
 
     @precondition(lambda self: self.jobs)
