@@ -1,6 +1,7 @@
 """The strikes of the chaos run: each of the faults of the matrix that a standing service of two hosts can meet."""
 
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -72,7 +73,16 @@ def kill_broker(storm: Storm) -> str:
 
 
 def stop_database(storm: Storm) -> str:
-    return _take_away(storm, "no database", storm.world.postgres.stop, storm.world.postgres.start)
+    """In order, and where that takes too long, with a client that takes no answer, by force, as an init system does."""
+
+    def stop() -> None:
+        try:
+            storm.world.postgres.stop()
+        except subprocess.TimeoutExpired:
+            storm.note("PostgreSQL does not stop in order: killed")
+            storm.world.postgres.kill()
+
+    return _take_away(storm, "no database", stop, storm.world.postgres.start)
 
 
 def kill_database(storm: Storm) -> str:
