@@ -277,6 +277,7 @@ class Machine(Play):
             for share in self.open:
                 is_to_stop = share.job.intent is not Intent.RUN or share.job.order is not None
                 self.end_share(share, "stopped in order" if is_to_stop else "complete")
+            self.end_rests()  # an attempt that had lost one of its hosts before ends only now
             self.plan_once()
         self.holds()
         for job in self.jobs.values():
