@@ -64,7 +64,7 @@ def _set_alpha(trial: Trial, *, drained: bool) -> None:
 
 
 def _assert_ranks_end_before_the_lease(trial: Trial, job_id: int) -> None:
-    """Wait for the end of the lease of the attempt that is cut off, by the clock of the database and of this machine."""
+    """Wait for the end of the lease of the attempt that is cut off: the database has this machine's clock."""
     (lease,) = trial.service.leases(job_id, 1)  # its last word: it is not renewed any more
     while lease.released_at is None and (left_s := (lease.expires_at - datetime.now(UTC)).total_seconds()) > 0:
         time.sleep(min(left_s, 0.1))
