@@ -99,7 +99,7 @@ def tell_of_attempts(world: World, note: Callable[[str], None]) -> None:
     with world.service.database.session_scope(read_only=True) as session:
         for each in session.scalars(select(Attempt).order_by(Attempt.ended_at)):
             if each.outcome != Outcome.SUCCEEDED:
-                why = (each.failure or {}).get("message")
+                why = str((each.failure or {}).get("message")).partition("\n")[0]
                 times = f"{each.created_at:%X} to {each.ended_at:%X}"
                 note(f"job {each.job_id}, attempt {each.number}, {times}: {each.outcome}: {why}")
 

@@ -24,6 +24,8 @@ def assert_all_is_well(world: World, users: Users, *, work: Sequence[Work], refe
     world.service.assert_laws_held(*sorted(users.accepted), reference)
     with world.service.database.session_scope(read_only=True) as session:
         placements = session.scalars(select(Placement).order_by(Placement.id)).all()
+    completed = [each for each in placements if each.completed]
+    assert world.watch.seen(completed) > len(completed) / 2, "the witness was blind"
     world.watch.assert_nothing_ran_beside(placements)
     for job_id, each in users.accepted.items():
         _assert_trained(world, job_id, each, ended[job_id], reference)

@@ -45,6 +45,10 @@ class Watch(threading.Thread):
         self._stopping.set()
         self.join()
 
+    def seen(self, placements: Sequence[Placement]) -> int:
+        """How many of these had a process when it looked."""
+        return sum(each.run_dir in self._seen for each in placements)
+
     def assert_nothing_ran_beside(self, placements: Sequence[Placement]) -> None:
         """Assert that no two attempts of a job, and no two runs on one device of a host, had processes at once."""
         sights: dict[tuple[object, ...], dict[tuple[int, int], Sight]] = {}
