@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,20 +29,17 @@ def kill_rank(trial: Trial) -> None:
 
 
 def stop_rank(trial: Trial) -> None:
-    """A random one of them, once a step has been told of; the stopped rank has to be dead when the job goes on.
+    """A random one of them, once a step has been told of; the stopped rank has to die of it.
 
     Not before: until its first word a rank may be ten minutes without progress, by design, however small the limit.
     """
     job_id = trial.submit(hang_limit_s=HANG_LIMIT_S)
     trial.service.wait_for_step(job_id, 1)
     trial.pause(trial.remaining_s)
+    stopped_at_s = time.monotonic()
     (stopped,) = _signal(trial, job_id, signal.SIGSTOP, everyone=False)
-    trial.struck()
-
-    def assert_dead() -> None:
-        assert not is_alive(stopped), "the rank that stood still outlives its job"
-
-    trial.meanwhile.callback(assert_dead)
+    wait_until(lambda: not is_alive(stopped), timeout_s=120, what=lambda: f"its death; {trial.service.story(job_id)}")
+    trial.struck(at_s=stopped_at_s)  # the other rank of a program, which waits for nobody, has gone on until now
 
 
 def terminate_ranks(trial: Trial) -> None:

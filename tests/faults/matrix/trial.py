@@ -95,10 +95,13 @@ class Trial:
                 newest = [each for each in placements if each.attempt == placements[-1].attempt]
                 self.run_dirs[job_id] = Path(newest[0].run_dir)
 
-    def struck(self) -> None:
-        """Say that from now on the service may recover: the time that it takes is counted from here."""
+    def struck(self, *, at_s: float | None = None) -> None:
+        """Say that from now on the service may recover: the time that it takes is counted from here.
+
+        Or from `at_s` of the monotonic clock, for a strike after which what it struck could still take some steps.
+        """
         self._furthest = {job_id: _furthest_step(run_dir) for job_id, run_dir in self.run_dirs.items()}
-        self._struck_at = time.monotonic()
+        self._struck_at = time.monotonic() if at_s is None else at_s
 
     def finish(self) -> float:
         """Wait for the end of the jobs, and return how long they took to go on, in seconds: the slowest of them.
