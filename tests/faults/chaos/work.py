@@ -50,9 +50,17 @@ def digits() -> dict[str, Any]:
     return DIGITS | {"epochs": 1}
 
 
+def program_of(steps: int) -> dict[str, Any]:
+    """What the other jobs train: a program of so many steps."""
+    return {"recipe": "script", "options": {"script": program.__file__, "args": [steps, PACE_S]}}
+
+
 def make_work(count: int, draws: random.Random) -> list[Work]:
     """Draw so many jobs: most on one device, some on two, a few of digits, every other of these on two hosts."""
-    return [_digits(number) if number % DIGITS_EVERY == 5 else _program(number, draws) for number in range(count)]
+    return [
+        _digits(number) if number % DIGITS_EVERY == DIGITS_EVERY - 1 else _program(number, draws)
+        for number in range(count)
+    ]
 
 
 def _digits(number: int) -> Work:
@@ -63,7 +71,7 @@ def _digits(number: int) -> Work:
 
 def _program(number: int, draws: random.Random) -> Work:
     steps = draws.randint(12, 30)
-    train = {"recipe": "script", "options": {"script": program.__file__, "args": [steps, PACE_S]}}
+    train = program_of(steps)
     device = {"count": 1 if draws.random() < 0.9 else 2}
     return _work(number, {"train": train, "device": device, "priority": draws.randint(0, 100)}, steps=steps)
 
