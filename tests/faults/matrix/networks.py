@@ -8,7 +8,6 @@ from jobs.store import maintenance
 from tests.faults.matrix import guest
 from tests.faults.matrix.fault import Fault
 from tests.faults.matrix.trial import Trial
-from tests.waiting import wait_until
 from worker.processes import marked_processes
 
 LONG_S, SHORT_S = 25, 5
@@ -47,10 +46,10 @@ def cut_off_for_a_while(trial: Trial) -> None:
 
 
 def _submit_to_guest(trial: Trial) -> int:
-    """Submit a job that begins on the guest and may go on elsewhere, and return once it has its devices there."""
+    """Submit a job that begins on the guest and may go on elsewhere, and return once it has a supervisor there."""
     _set_alpha(trial, drained=True)
     job_id = trial.submit(ranks=1, pace_s=SLOW_PACE_S)
-    wait_until(lambda: trial.lane.placements(job_id), timeout_s=30, what="the job to be planned")
+    trial.service.wait_for_supervisor(job_id)  # cut off any sooner, it would have no ranks to end
     _set_alpha(trial, drained=False)
     return job_id
 
