@@ -25,7 +25,7 @@ class Trial:
         self.service = lane.service
         self.fault = fault
         self.draws = random.Random(seed)
-        self.is_ddp = number % fault.ddp_every == 0
+        self.is_ddp = number % fault.ddp_every == fault.ddp_every - 1  # the last: the short form has the first only
         self.instants_s: list[float] = []
         """What was drawn, for the record."""
         self.hold_scale = hold_scale
