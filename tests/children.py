@@ -45,6 +45,11 @@ def start_child(
         )
 
 
+def first_on_path(folder: Path) -> tuple[str, ...]:
+    """The command that starts another one which imports from `folder` before all else."""
+    return ("env", f"PYTHONPATH={os.pathsep.join(filter(None, (str(folder), os.environ.get('PYTHONPATH'))))}")
+
+
 def _become(parent_pid: int, death_signal: int, user: str, command: list[str]) -> None:
     if user:
         account = pwd.getpwnam(user)

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from jobs.store import maintenance
+from tests.children import first_on_path
 from tests.faults.matrix.fault import Fault
 from tests.faults.matrix.lane import Lane
 from tests.faults.matrix.trial import Trial
@@ -59,7 +60,7 @@ def start_lane(
 
 def without(law: str | None) -> tuple[str, ...]:
     """The command that starts another one with a law switched off."""
-    return () if law is None else ("env", f"PYTHONPATH={LAWS / law}")
+    return () if law is None else first_on_path(LAWS / law)
 
 
 def judged(lane: Lane, strike: Callable[[Trial], None]) -> Trial:

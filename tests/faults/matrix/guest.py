@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from jobs.store import maintenance
+from tests.children import first_on_path
 from tests.networks import NetworkHost, may_make_networks, network
 from tests.proxy import Proxy
 from tests.waiting import wait_until
@@ -51,7 +52,7 @@ class Guest:
         """Whether this machine lets the tests make one."""
         self._clock = lane.folder / f"{NAME}.clock"
         self.set_clock(by_s=0)
-        hook = ("env", f"PYTHONPATH={CLOCK_HOOK}", f"CLOCK_FILE={self._clock}")
+        hook = (*first_on_path(CLOCK_HOOK), f"CLOCK_FILE={self._clock}")
         database, broker = self._ways
         self.worker = lane.worker(
             NAME,
