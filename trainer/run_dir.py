@@ -70,6 +70,8 @@ class RunConfig(_Frozen):
     resume: Path | None = None
     """Checkpoint of an earlier attempt to continue from; comes before `train.resume`. On another node than node 0, this
     node's own file of the one that node 0 continues from."""
+    resume_step: int | None = Field(default=None, ge=0)
+    """Global step of `resume`, where whoever hands it over knows: the file that a script saved does not say."""
     weights: Path | None = None
     """File of weights to begin with, on this node; comes before `train.weights`."""
     call: bool = False

@@ -93,6 +93,7 @@ def prepare(
         master_port=facts.meeting_point.master_port,
         simulated=any(device.simulated for device in devices),
         resume=beginning.resume,
+        resume_step=beginning.step,
         weights=beginning.weights,
         hang_limit_s=hang_limit_s(spec, get_settings()),
         job_id=facts.job.id,

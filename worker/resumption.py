@@ -45,10 +45,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a run begins with: at most one of the two."""
+    """What a run begins with: at most one of `resume` and `weights`."""
 
     resume: Path | None = None
     """Checkpoint to continue from."""
+    step: int | None = None
+    """The step of `resume`."""
     weights: Path | None = None
     """Checkpoint of another job whose weights it begins anew with."""
 
@@ -90,7 +92,7 @@ class Resumption:
             return Beginning()
         if start_from is not None and start_from.mode == "weights" and checkpoint.job_id != job.id:
             return Beginning(weights=path)
-        return Beginning(resume=path)
+        return Beginning(resume=path, step=checkpoint.step)
 
     def _choose(self, job: Job) -> tuple[Checkpoint | None, Path | None]:
         """Node 0: the first candidate that can be had, and the word of it to all."""

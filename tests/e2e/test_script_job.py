@@ -103,7 +103,8 @@ def test_a_program_that_lost_a_rank_is_tried_again_and_goes_on_from_its_checkpoi
     job = client.submit(device="4,5", train=script(program))
     over = client.wait(job.id, timeout_s=60)
     assert (over.state, over.attempt) == ("succeeded", 2)
-    lost, _ = client.attempts(job.id)
+    lost, again = client.attempts(job.id)
+    assert (lost.resumed_step, again.resumed_step) == (None, 1)
     assert lost.failure is not None
     assert (lost.failure.cause, lost.failure.rank) == ("killed_by_signal", 0)
     assert [(metric.attempt, metric.step, metric.value) for metric in client.metrics(job.id)] == [(2, 2, 42.0)]

@@ -106,7 +106,12 @@ class _ScriptRank:
         if environment.rank == 0:
             label = " (simulated)" if self._config.simulated else ""
             devices = tuple(f"{device}{label}" for device in self._config.devices)
-            JournalWriter(self._run_dir.journal).append(Started, world_size=environment.world_size, devices=devices)
+            JournalWriter(self._run_dir.journal).append(
+                Started,
+                world_size=environment.world_size,
+                devices=devices,
+                resumed_step=self._config.resume_step,
+            )
 
     def _check_device(self) -> None:
         """Raise MissingDeviceError for a CUDA device that is not there: the program might train on the CPU instead."""
