@@ -101,6 +101,6 @@ def _free_bytes(folder: Path) -> int:
 
 
 FAULTS = (
-    Fault("disk full at a checkpoint", fill_but_for_a_little, ddp_every=2),
-    Fault("disk full at the journal", fill, ddp_every=2),
+    Fault("disk full at a checkpoint", fill_but_for_a_little),
+    Fault("disk full at the journal", fill),
 )

@@ -20,8 +20,14 @@ class Fault:
     """Submits the trial's jobs, strikes at an instant that the trial draws, and undoes what would not end by itself."""
     ends: frozenset[State] = frozenset({State.SUCCEEDED})
     """The states in which its jobs may end."""
+    rounds: int = 1
+    """It strikes in each round of so many: more than one for what costs much."""
     ddp_every: int = 5
     """Each trial of so many trains digits by DistributedDataParallel; the others run a program that loads no torch."""
+
+    def strikes_in(self, rounds: int) -> range:
+        """The rounds, of so many, in which it strikes."""
+        return range(0, rounds, self.rounds)
 
     @property
     def slug(self) -> str:

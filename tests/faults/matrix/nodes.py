@@ -70,4 +70,4 @@ def _assert_attempts(trial: Trial, job_id: int) -> None:
     assert numbers[-1] <= len(ADDRESSES) + 1, trial.service.story(job_id)
 
 
-FAULTS = (Fault("kill -9 of each supervisor of a run on two hosts", kill_each_supervisor, ddp_every=1),)
+FAULTS = (Fault("kill -9 of each supervisor of a run on two hosts", kill_each_supervisor, rounds=5, ddp_every=1),)

@@ -112,8 +112,8 @@ def _signal(trial: Trial, job_id: int, number: signal.Signals, *, everyone: bool
 
 
 FAULTS = (
-    Fault("kill -9 of a rank", kill_rank, ddp_every=2),
-    Fault("SIGSTOP of a rank", stop_rank, ddp_every=2),
-    Fault("SIGTERM to ranks", terminate_ranks, ddp_every=2),
-    Fault("SIGINT to ranks", interrupt_ranks, ddp_every=2),
+    Fault("kill -9 of a rank", kill_rank),
+    Fault("SIGSTOP of a rank", stop_rank),
+    Fault("SIGTERM to ranks", terminate_ranks),
+    Fault("SIGINT to ranks", interrupt_ranks),
 )

@@ -90,8 +90,8 @@ def _kill(trial: Trial, job_id: int) -> None:
 
 
 FAULTS = (
-    Fault("kill -9 of the supervisor", kill_supervisor, ddp_every=2),
+    Fault("kill -9 of the supervisor", kill_supervisor),
     Fault("kill -9 of the supervisor while its rank imports torch", kill_importing_supervisor, ddp_every=1),
-    Fault("kill -9 of the supervisor, SIGINT ignored", kill_deaf_supervisor, ddp_every=2),
-    Fault("SIGSTOP of the supervisor for two leases, then SIGCONT", stop_supervisor, ddp_every=2),
+    Fault("kill -9 of the supervisor, SIGINT ignored", kill_deaf_supervisor),
+    Fault("SIGSTOP of the supervisor for two leases, then SIGCONT", stop_supervisor),
 )

@@ -139,7 +139,8 @@ class Table:
             fault = fault_of(report.nodeid)
         if fault is None:
             return
-        planned = self._instants if "test_matrix.py" in report.nodeid else None
+        of_matrix = {each.name: each for each in _faults()} if "test_matrix.py" in report.nodeid else {}
+        planned = len(of_matrix[fault].strikes_in(self._instants)) if fault in of_matrix else None
         self._trials.setdefault(str(fault), Trials(str(fault), planned)).add(report)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
