@@ -37,7 +37,7 @@ test: $(STAMP) ## Run all tests; they start their own PostgreSQL and Valkey serv
 # One after the other, since each may use all cores; the next one is not spared for what the one before has found.
 faults: $(STAMP) ## Strike with every fault, 20 times each, and write the table of docs/reliability.md
 	@failed=0; for run in \
-	  "tests/faults/test_matrix.py -v -n 5 --dist load --instants 20 --hold-scale 1" \
+	  "tests/faults/test_matrix.py -v -n 4 --dist load --instants 20 --hold-scale 1" \
 	  "tests/faults/test_sequences.py -v -n 2 --sequences 5000" \
 	  "tests/faults/test_races.py -v --races 1000" \
 	  "tests/faults/test_chaos.py -v -n 0 --chaos 1000 --hold-scale 1"; do \

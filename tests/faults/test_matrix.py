@@ -72,7 +72,7 @@ def test_a_fault_breaks_no_law(
     record_property("fault", fault.name)
     try:
         for draw in range(MOST_DRAWS):
-            trial = Trial(lanes.enter(), fault, number=number, seed=f"{seed}/{draw}", hold_scale=scale)
+            trial = Trial(lanes.enter(), fault, number=number, seed=f"{seed}/{draw}", hold_scale=scale, reach=0.7**draw)
             try:
                 fault.strike(trial)
             except Missed:

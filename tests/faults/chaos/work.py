@@ -10,7 +10,7 @@ from tests.service import DIGITS
 
 PACE_S = 0.05
 """Seconds that a step of a program takes: a job takes about one, and saves several times."""
-DIGITS_EVERY = 50
+DIGITS_EVERY = 100
 """One job of so many trains digits by DistributedDataParallel, on two ranks."""
 MAX_RETRIES = 100
 """The most that a job may have: none of them should run out of it, whatever strikes."""

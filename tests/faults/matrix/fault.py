@@ -22,7 +22,7 @@ class Fault:
     """The states in which its jobs may end."""
     rounds: int = 1
     """It strikes in each round of so many: more than one for what costs much."""
-    ddp_every: int = 5
+    ddp_every: int = 10
     """Each trial of so many trains digits by DistributedDataParallel; the others run a program that loads no torch."""
 
     def strikes_in(self, rounds: int) -> range:

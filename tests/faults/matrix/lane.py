@@ -21,6 +21,7 @@ from tests.faults.matrix.guest import Guest
 from tests.faults.matrix.watch import Watch
 from tests.servers import PostgresServer, ValkeyServer
 from tests.service import DIGITS, Service
+from tests.waiting import wait_until
 
 LEASE_S = 15
 HEARTBEAT_S = 3
@@ -160,12 +161,16 @@ class Lane:
             return session.scalars(select(Placement).where(Placement.job_id == job_id).order_by(Placement.id)).all()
 
     def _start_worker(self, name: str, **settings: Any) -> "subprocess.Popen[bytes]":
-        if name in self._workers:
+        is_new = name not in self._workers
+        if not is_new:
             running, settings = self._workers[name]
             if running.poll() is None:
                 return running
         worker = self.service.start_worker(name, **settings)
         self._workers[name] = (worker, settings)
+        if is_new:
+            # Its trainer's catalog loads torch: beside that of other lanes, no trial would get a processor in time.
+            wait_until(self.service.catalog_is_known, timeout_s=120, what=f"the catalog of {name}")
         return worker
 
     def _drain(self, name: str) -> None:

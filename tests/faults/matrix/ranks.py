@@ -18,6 +18,9 @@ from worker.processes import marked_processes, signal_process
 HANG_LIMIT_S = 5
 """For which a rank of a trial may be without progress: longer than a busy machine keeps one waiting."""
 
+SLOW_PACE_S = 0.2
+"""Of a program's steps, so that it still goes on when it is known to have begun."""
+
 
 def kill_rank(trial: Trial) -> None:
     """A random one of them, as soon as there are ranks."""
@@ -33,7 +36,7 @@ def stop_rank(trial: Trial) -> None:
 
     Not before: until its first word a rank may be ten minutes without progress, by design, however small the limit.
     """
-    job_id = trial.submit(hang_limit_s=HANG_LIMIT_S)
+    job_id = trial.submit(hang_limit_s=HANG_LIMIT_S, pace_s=SLOW_PACE_S)
     trial.service.wait_for_step(job_id, 1)
     trial.pause(trial.remaining_s)
     stopped_at_s = time.monotonic()

@@ -126,6 +126,7 @@ class Table:
     """Collects the rows while the tests report, and writes them when all have."""
 
     def __init__(self, config: pytest.Config) -> None:
+        self._config = config
         self._path = Path(config.getoption("--table")) if config.getoption("--table") else None
         self._seed = config.getoption("--seed")
         self._instants = config.getoption("--instants")
@@ -139,9 +140,17 @@ class Table:
             fault = fault_of(report.nodeid)
         if fault is None:
             return
+        self._tell_at_once(report)
         of_matrix = {each.name: each for each in _faults()} if "test_matrix.py" in report.nodeid else {}
         planned = len(of_matrix[fault].strikes_in(self._instants)) if fault in of_matrix else None
         self._trials.setdefault(str(fault), Trials(str(fault), planned)).add(report)
+
+    def _tell_at_once(self, report: pytest.TestReport) -> None:
+        """Show why a trial broke now: the run may have most of an hour to go."""
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and self._path is not None and terminal is not None:
+            terminal.ensure_newline()
+            terminal.write_line(report.longreprtext)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Show the rows of this run, and write them where that was asked for."""

@@ -19,8 +19,14 @@ FINISHES_WITHIN_S = 150
 class Trial:
     """One repeat of a fault. `fault.strike` is handed this, and asks it for jobs, instants, and the lane."""
 
-    def __init__(self, lane: Lane, fault: Fault, *, number: int, seed: str, hold_scale: float) -> None:
-        """`seed` decides every draw; `number` counts the repeats of the fault from 0; for `hold_scale` see `hold`."""
+    def __init__(
+        self, lane: Lane, fault: Fault, *, number: int, seed: str, hold_scale: float, reach: float = 1
+    ) -> None:
+        """`seed` decides every draw; `number` counts the repeats of the fault from 0; for `hold_scale` see `hold`.
+
+        `reach` is the share of their range that instants are drawn from: less where one came too late, since how long a
+        job takes was measured when the machine may have had more to do.
+        """
         self.lane = lane
         self.service = lane.service
         self.fault = fault
@@ -28,6 +34,7 @@ class Trial:
         self.is_ddp = number % fault.ddp_every == fault.ddp_every - 1  # the last: the short form has the first only
         self.instants_s: list[float] = []
         """What was drawn, for the record."""
+        self._reach = reach
         self.hold_scale = hold_scale
         """Share of its full length that an outage lasts."""
         self.meanwhile = ExitStack()
@@ -78,7 +85,7 @@ class Trial:
 
     def draw(self, up_to_s: float) -> float:
         """Draw an instant from 0 to `up_to_s` seconds, and note it."""
-        self.instants_s.append(self.draws.uniform(0, up_to_s))
+        self.instants_s.append(self.draws.uniform(0, up_to_s * self._reach))
         return self.instants_s[-1]
 
     def hold(self, seconds: float) -> None:
