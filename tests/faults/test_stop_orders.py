@@ -1,8 +1,5 @@
 """Runs that the service itself stops: for a more urgent job, for a drained host, at their time limit."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from jobs.states import Intent, Outcome, State
@@ -10,13 +7,6 @@ from jobs.store import maintenance
 from tests.service import Service
 
 pytestmark = pytest.mark.timeout(240)
-
-
-@pytest.fixture
-def service(postgresql_url: str, broker_url: str, tmp_path: Path) -> Iterator[Service]:
-    """A service whose hosts have two simulated CUDA devices each; no worker runs yet."""
-    with Service(postgresql_url, broker_url, tmp_path) as service:
-        yield service
 
 
 def steps(service: Service, job_id: int, attempt: int) -> list[int]:

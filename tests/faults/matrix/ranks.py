@@ -84,14 +84,21 @@ def processes_of(placement: Placement) -> list[int]:
 
 
 def ranks_of(placement: Placement) -> list[str]:
-    """The identities of the ranks on one host: the leaders of process groups that have a rank in their environment."""
+    """The identities of the ranks on one host."""
     found = []
     for pid in processes_of(placement):
         with suppress(OSError):  # it has just ended
-            is_rank = b"\0LOCAL_RANK=" in b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
-            if is_rank and os.getpgid(pid) == pid:
+            if is_rank(pid):
                 found.append(identity(pid))
     return found
+
+
+def is_rank(pid: int) -> bool:
+    """Whether a process is a rank: the leader of a process group, with a rank in its environment."""
+    try:
+        return b"\0LOCAL_RANK=" in b"\0" + Path(f"/proc/{pid}/environ").read_bytes() and os.getpgid(pid) == pid
+    except OSError:
+        return False  # it has just ended
 
 
 def _wait_for_ranks(trial: Trial, job_id: int) -> None:
