@@ -25,8 +25,8 @@ class Strike:
     """One kind of strike."""
 
     name: str
-    weight: float
-    """How often it comes, beside the others."""
+    weight: int
+    """How often it comes, beside the others: so many times before all are drawn anew."""
     strike: Callable[["Storm"], str]
     """Strikes, and says whom. Raises Missed where there is nothing to strike now."""
 
@@ -60,6 +60,7 @@ class Storm:
         self.ended_by_themselves: list[str] = []
         """What ended though nothing had struck it."""
         self._strikes = strikes
+        self._to_come: list[Strike] = []
         self._hold_scale = hold_scale
         self._log = log.open("w", buffering=1)
         self._began = time.monotonic()
@@ -70,15 +71,20 @@ class Storm:
         """Undo what is due, and strike if it is time for that."""
         for undo in [each for each in self._undos if each.due <= time.monotonic()]:
             self._undo(undo)
-        self._see_that_workers_run()
+        self.see_that_all_runs()
         over = len(self.users.accepted) - len(self.users.open)
         if time.monotonic() < self._next_at or self.counts.total() > STRIKES_AHEAD + STRIKES_PER_JOB * over:
             return
         self._next_at = time.monotonic() + self.draws.expovariate(1 / MEAN_PAUSE_S)
-        (strike,) = self.draws.choices(self._strikes, [each.weight for each in self._strikes])
+        if not self._to_come:
+            # As a pack of cards: drawn each by itself, a rare one might not come at all.
+            self._to_come = [each for each in self._strikes for _card in range(each.weight)]
+            self.draws.shuffle(self._to_come)
+        strike = self._to_come.pop()
         try:
             whom = strike.strike(self)
         except Missed:
+            self._to_come.insert(0, strike)
             return
         self.counts[strike.name] += 1
         self.note(f"{strike.name}: {whom}")
@@ -88,6 +94,18 @@ class Storm:
         for undo in sorted(self._undos, key=lambda each: each.due):
             self._undo(undo)
         self.note("calm")
+
+    def see_that_all_runs(self) -> None:
+        """Start what has ended by itself, as an init system does, and keep in mind that it had."""
+        for name in HOSTS:
+            worker = self.world.workers[name]
+            if worker.poll() is None or self.is_under_way(f"no worker on {name}"):
+                continue
+            self._ended_by_itself(f"worker of {name}, with status {worker.returncode}")
+            self.world.start_worker(name)
+        if not (self.world.api.is_running or self.is_under_way("no API")):
+            self._ended_by_itself("API")
+            self.world.api.start()
 
     def close(self) -> None:
         self._log.close()
@@ -108,17 +126,11 @@ class Storm:
         """Whether this is still to be undone."""
         return any(each.name == name for each in self._undos)
 
+    def _ended_by_itself(self, what: str) -> None:
+        self.ended_by_themselves.append(what)
+        self.note(f"ended by itself: {what}")
+
     def _undo(self, undo: _Undo) -> None:
         self._undos.remove(undo)
         undo.call()
         self.note(f"over: {undo.name}")
-
-    def _see_that_workers_run(self) -> None:
-        """Do as an init system does, and keep in mind that it had to."""
-        for name in HOSTS:
-            worker = self.world.workers[name]
-            if worker.poll() is None or self.is_under_way(f"no worker on {name}"):
-                continue
-            self.ended_by_themselves.append(f"worker of {name}, with status {worker.returncode}")
-            self.note(f"ended by itself: {self.ended_by_themselves[-1]}")
-            self.world.start_worker(name)

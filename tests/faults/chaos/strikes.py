@@ -12,6 +12,7 @@ from jobs import wakeups
 from tests.faults.chaos.storm import Storm, Strike
 from tests.faults.chaos.world import HOSTS
 from tests.faults.matrix.fault import Missed
+from tests.faults.matrix.ranks import is_rank
 from worker.processes import MarkedProcess
 
 DUPLICATES = 100
@@ -186,15 +187,7 @@ def _take_away(storm: Storm, name: str, take: Callable[[], object], give_back: C
 
 def _ranks(storm: Storm) -> Sequence[MarkedProcess]:
     """The ranks of runs, without their launchers, which the service alone has any business with."""
-    ranks = []
-    for process in storm.world.of_runs():
-        try:
-            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
-        except OSError:
-            continue
-        if b"\0LOCAL_RANK=" in environment:
-            ranks.append(process)
-    return ranks
+    return [each for each in storm.world.of_runs() if is_rank(each.pid)]
 
 
 def _job_of(process: MarkedProcess) -> int:

@@ -5,9 +5,11 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx2
 
+from jobs.states import Intent, State
 from tests.api_server import ApiServer
 from tests.faults.chaos.work import Work
 
@@ -35,6 +37,8 @@ class Users(threading.Thread):
         """The jobs that a user was told are accepted, by id."""
         self.cancelled: set[int] = set()
         """Those that somebody wanted to cancel, whether that was answered or not."""
+        self.last_attempts: dict[int, int] = {}
+        """The attempt that each was in when a user was told that it is cancelled, or will be: there may be no other."""
         self.interrupted: set[int] = set()
         """Those of which a rank got SIGINT: to a program that is an exception of its own, and its job has failed."""
         self.open: frozenset[int] = frozenset()
@@ -107,3 +111,14 @@ class Users(threading.Thread):
         # 409: the job was over, or cancelled, before the request came.
         if answer.status_code not in (200, 409, 503):
             self.broken.append(f"{verb} of job {job_id} was answered {answer.status_code}: {answer.text}")
+        elif verb == "cancel" and answer.status_code == 200:
+            self._was_cancelled(answer.json())
+
+    def _was_cancelled(self, job: dict[str, Any]) -> None:
+        """Take down what a cancel was answered."""
+        if job["intent"] == Intent.CANCEL:
+            self.last_attempts.setdefault(job["id"], job["attempt"])
+        elif not State(job["state"]).is_terminal:  # what is over stays as it is
+            self.broken.append(
+                f"a cancel of job {job['id']} was accepted, and it is {job['state']}, to {job['intent']}"
+            )
