@@ -12,6 +12,7 @@ from tests import laws
 from tests.faults.chaos.users import Users
 from tests.faults.chaos.work import Work
 from tests.faults.chaos.world import World
+from tests.faults.matrix import logs
 from tests.faults.matrix.lane import load_state
 
 
@@ -21,6 +22,8 @@ def assert_all_is_well(world: World, users: Users, *, work: Sequence[Work], refe
     assert sorted(each.key for each in users.accepted.values()) == sorted(each.key for each in work)
     _assert_one_job_for_each_key(world, users, reference)
     ended = _assert_ended_once(world, users)
+    _assert_cancels_were_kept(world, users)
+    logs.assert_no_defects(world.folder)
     world.service.assert_laws_held(*sorted(users.accepted), reference)
     with world.service.database.session_scope(read_only=True) as session:
         placements = session.scalars(select(Placement).order_by(Placement.id)).all()
@@ -62,6 +65,15 @@ def _assert_ended_once(world: World, users: Users) -> dict[int, State]:
             f"job {job_id} succeeded {succeeded[job_id]} times"
         )
     return ended
+
+
+def _assert_cancels_were_kept(world: World, users: Users) -> None:
+    """No job was tried once more after somebody was told that it is cancelled, or will be."""
+    for job_id, last_attempt in users.last_attempts.items():
+        tried = len(world.service.attempts(job_id))
+        assert tried == last_attempt, (
+            f"job {job_id} was cancelled in attempt {last_attempt}, and has {tried}; {world.service.story(job_id)}"
+        )
 
 
 def _assert_trained(world: World, job_id: int, work: Work, ended: State, reference: int) -> None:
