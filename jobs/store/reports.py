@@ -1,14 +1,14 @@
 """What runs report: metrics, checkpoints and logs; written by shipping, read by users.
 
-Writing the same report twice changes nothing. Every writer raises StaleAttemptError once the attempt has ended, and
-then writes nothing.
+Writing the last report once more changes nothing. That none comes again after later ones is what `attempts.advance` sees
+to, in the same transaction. Every writer raises StaleAttemptError once the attempt has ended, and then writes nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Insert, Select, or_, select, update
+from sqlalchemy import Insert, Select, and_, not_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, aliased
 
@@ -96,11 +96,12 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
         "placed_at": now(session),
     }
     if session.execute(_insert_if_new(session, Checkpoint).returning(Checkpoint.id), row).first() is None:
-        # By its step, since its host's clock may have been set back meanwhile; by that where the steps begin anew.
-        is_later = or_(Checkpoint.step < file.step, Checkpoint.created_at < file.at)
+        # Another save to this path comes after the known one, as in the journal: neither the time nor the step tells,
+        # since the host's clock may have been set back and the program's steps may have begun anew.
+        is_known = (Checkpoint.step == file.step, Checkpoint.sha256 == file.sha256, Checkpoint.created_at == file.at)
         written_over = (
             *(Checkpoint.job_id == placement.job_id, Checkpoint.attempt == placement.attempt),
-            *(Checkpoint.path == file.path, is_later),
+            *(Checkpoint.path == file.path, not_(and_(*is_known))),
         )
         # A program may save to one path again and again: what its first file was is no use to anybody.
         anew = {"removed_at": None, "copy_url": None, "copy_storage": None}

@@ -18,6 +18,7 @@ from trainer.run_dir import RunDir
 from worker.shipping import CLASSES, Shipper
 
 AT = datetime(2024, 5, 1, 12, 30, tzinfo=UTC)
+HOUR = timedelta(hours=1)
 
 
 def point(step: int, value: float | None, *, name: str = "loss", kind: str | None = None) -> MetricPoint:
@@ -60,6 +61,14 @@ def next_attempt(service: Service, placement: Placement) -> Placement:
     service.end(placement, Outcome.LOST)
     (again,) = service.plan()
     return service.claim(again)
+
+
+def refreshed(service: Service, placement: Placement) -> Placement:
+    """The placement as the database has it now, with the run directory that the test has given it."""
+    with service.database.session_scope(read_only=True) as session:
+        again = attempts.get_placement(session, placement.id)
+    again.run_dir = placement.run_dir
+    return again
 
 
 def test_a_metric_series_takes_the_newest_attempt_at_each_step(service: Service) -> None:
@@ -142,23 +151,42 @@ def test_the_same_reports_told_twice_change_nothing(service: Service) -> None:
     assert [(each.step, each.best) for each in checkpoints(service, placement.job_id)] == [(2, True), (3, False)]
 
 
-def test_a_file_that_is_written_over_is_known_as_what_it_is_now(service: Service) -> None:
+@pytest.mark.parametrize("step", [1, 2, 3], ids=["an earlier step", "the same step", "a later step"])
+@pytest.mark.parametrize("clock", [-3600, 0, 1], ids=["the clock was set back", "at once", "later"])
+def test_a_file_that_is_written_over_is_known_as_what_it_is_now(service: Service, step: int, clock: int) -> None:
     placement = service.run()
-    first = checkpoint(1)
-    second = replace(first, step=2, sha256="2" * 64, size_bytes=20, at=AT + timedelta(seconds=1))
-    add(service, placement, first, second, first)
+    first = checkpoint(2)
+    second = replace(first, step=step, sha256="f" * 64, size_bytes=20, at=AT + timedelta(seconds=clock))
+    add(service, placement, first, second)
+    before = service.everything()
+
+    add(service, placement, second)
+
     (known,) = checkpoints(service, placement.job_id)
-    assert (known.path, known.step, known.sha256, known.size_bytes) == (first.path, 2, "2" * 64, 20)
+    assert (known.path, known.step, known.sha256, known.size_bytes) == (first.path, step, "f" * 64, 20)
+    assert service.everything() == before, "it was told before"
 
 
-def test_a_file_that_is_written_over_after_its_hosts_clock_was_set_back_is_known_as_what_it_is_now(
-    service: Service,
+@pytest.mark.parametrize("step", [1, 3], ids=["whose steps begin anew", "whose clock is set back"])
+def test_a_journal_with_a_file_that_is_written_over_is_replayed_with_no_effect(
+    service: Service, tmp_path: Path, step: int
 ) -> None:
     placement = service.run()
-    first = checkpoint(1)
-    add(service, placement, first, replace(first, step=2, sha256="2" * 64, at=AT - timedelta(hours=1)))
-    (known,) = checkpoints(service, placement.job_id)
-    assert (known.step, known.sha256) == (2, "2" * 64)
+    placement.run_dir = str(tmp_path)
+    late = Shipper(service.database, placement)
+    first = CheckpointSaved(seq=0, time=AT, step=2, epoch=1, path="a.pt", sha256="1" * 64, size_bytes=1, best=False)
+    second = first.model_copy(update={"seq": 1, "step": step, "sha256": "2" * 64, "time": AT - (step - 2) * HOUR})
+    with RunDir(tmp_path).journal.open("ab") as journal:
+        for saved in (first, second):
+            journal.write(saved.model_dump_json().encode() + b"\n")
+            journal.flush()
+            Shipper(service.database, refreshed(service, placement)).ship()
+    before = service.everything()
+
+    late.ship()
+
+    assert service.everything() == before
+    assert [(each.step, each.sha256) for each in checkpoints(service, placement.job_id)] == [(step, "2" * 64)]
 
 
 def test_one_checkpoint_is_the_best_over_all_attempts(service: Service) -> None:
@@ -258,10 +286,7 @@ def test_a_run_directory_is_in_the_database_once_however_often_it_is_shipped(ser
     Shipper(service.database, placement).ship(final=True)
     before = service.everything()
 
-    with service.database.session_scope(read_only=True) as session:
-        again = attempts.get_placement(session, placement.id)
-    again.run_dir = str(tmp_path)
-    Shipper(service.database, again).ship(final=True)
+    Shipper(service.database, refreshed(service, placement)).ship(final=True)
 
     assert service.everything() == before
     job = service.job(placement.job_id)
