@@ -12,8 +12,8 @@ from tests import laws
 from tests.faults.chaos.users import Users
 from tests.faults.chaos.work import Work
 from tests.faults.chaos.world import World
-from tests.faults.matrix import logs
 from tests.faults.matrix.lane import load_state
+from tests.faults.matrix.logs import Logs
 
 
 def assert_all_is_well(world: World, users: Users, *, work: Sequence[Work], reference: int) -> None:
@@ -23,7 +23,7 @@ def assert_all_is_well(world: World, users: Users, *, work: Sequence[Work], refe
     _assert_one_job_for_each_key(world, users, reference)
     ended = _assert_ended_once(world, users)
     _assert_cancels_were_kept(world, users)
-    logs.assert_no_defects(world.folder)
+    Logs(world.folder).assert_no_defect_was_told()
     world.service.assert_laws_held(*sorted(users.accepted), reference)
     with world.service.database.session_scope(read_only=True) as session:
         placements = session.scalars(select(Placement).order_by(Placement.id)).all()
