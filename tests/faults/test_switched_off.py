@@ -65,7 +65,7 @@ def without(law: str | None) -> tuple[str, ...]:
 
 def judged(lane: Lane, strike: Callable[[Trial], None]) -> Trial:
     """Strike, and let everything end; the trial is to be judged."""
-    fault = Fault("a law switched off", strike)
+    fault = Fault("a law switched off", strike, attempts=2, outlasts_lease=True)
     trial = Trial(lane, fault, number=1, seed="a law switched off", hold_scale=1)
     strike(trial)
     trial.finish()

@@ -1,10 +1,11 @@
 """A lane: a standing service in which one trial follows another, with the undisturbed runs to compare with."""
 
 import json
+import signal
 import subprocess
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests import laws
 from tests.api_server import ApiServer
 from tests.faults.matrix import program
 from tests.faults.matrix.guest import Guest
+from tests.faults.matrix.logs import Logs
 from tests.faults.matrix.watch import Watch
 from tests.servers import PostgresServer, ValkeyServer
 from tests.service import DIGITS, Service
@@ -68,13 +70,16 @@ class Lane:
         self.watch = Watch(str(folder))
         self.watch.start()
         self._closing.callback(self.watch.stop)
+        self.logs = Logs(folder)
         self._workers: dict[str, tuple[subprocess.Popen[bytes], dict[str, Any]]] = {}
         self._api: ApiServer | None = None
         self._guest: Guest | None = None
         self._undisturbed: dict[tuple[bool, int], Undisturbed] = {}
 
     def close(self) -> None:
-        """End all that runs, and drop the database."""
+        """End all that runs, and drop the database, also where a trial has left the servers down."""
+        self.postgres.start()
+        self.valkey.start()
         self._closing.close()
 
     def make_ready(self) -> None:
@@ -120,10 +125,33 @@ class Lane:
             self._guest = Guest(self, self._closing, tick_s=TICK_S)
         return self._guest
 
-    def spec(self, device: object, *, is_ddp: bool, pace_s: float = PROGRAM_PACE_S, **policy: Any) -> dict[str, Any]:
-        """Return the training that trials are made with, as a client posts it; `pace_s` is how long a step takes."""
+    @contextmanager
+    def workers_stopped(self) -> Iterator[None]:
+        """Have no worker of any host do anything meanwhile; only for as long as that takes no host for lost."""
+        running = [worker for worker, _settings in self._workers.values() if worker.poll() is None]
+        try:
+            for worker in running:
+                worker.send_signal(signal.SIGSTOP)
+            yield
+        finally:
+            for worker in running:
+                worker.send_signal(signal.SIGCONT)
+
+    def spec(
+        self,
+        device: object,
+        *,
+        is_ddp: bool,
+        pace_s: float = PROGRAM_PACE_S,
+        epochs: int = DIGITS_EPOCHS,
+        **policy: Any,
+    ) -> dict[str, Any]:
+        """Return the training that trials are made with, as a client posts it.
+
+        `pace_s` is how long a step of the program takes in its first attempt; `epochs` is how many of digits there are.
+        """
         script = {"script": program.__file__, "args": [PROGRAM_STEPS, pace_s]}
-        train = DIGITS | {"epochs": DIGITS_EPOCHS} if is_ddp else {"recipe": "script", "options": script}
+        train = DIGITS | {"epochs": epochs} if is_ddp else {"recipe": "script", "options": script}
         return {"device": device, "train": train, **policy}
 
     def submit(self, device: object, *, is_ddp: bool, **policy: Any) -> int:
@@ -178,7 +206,6 @@ class Lane:
             maintenance.drain(session, name)
 
     def _drop_database(self) -> None:
-        self.postgres.start()
         self.postgres.drop_database(self.database_url)
 
 

@@ -1,4 +1,4 @@
-"""What the service's own processes wrote of defects: a fault of the world is told in one line, one of ours otherwise."""
+"""What the processes of the service wrote of its defects: it tells of a fault of the world in other words."""
 
 import re
 from pathlib import Path

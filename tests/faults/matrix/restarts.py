@@ -65,4 +65,4 @@ def _kill_all_below(run_root: Path) -> None:
         kill_all(found)
 
 
-FAULTS = (Fault("the host restarts inside its lease", restart_host),)
+FAULTS = (Fault("the host restarts inside its lease", restart_host, attempts=2, outlasts_lease=True),)

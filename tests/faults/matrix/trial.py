@@ -2,18 +2,40 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from jobs.states import State
 from tests.faults.matrix.fault import Fault, Missed
-from tests.faults.matrix.lane import Lane, Undisturbed
+from tests.faults.matrix.lane import PROGRAM_PACE_S, PROGRAM_STEPS, Lane, Undisturbed
 from trainer.journal import Metrics, read_records
 from trainer.run_dir import RunDir
+from worker.processes import MarkedProcess
 
 FINISHES_WITHIN_S = 150
+RECOVERS_WITHIN_S = 90
+"""Of any fault, beside other lanes: without the noticing that is tried here, it takes a lease of hours, or for ever."""
+GONE_WITHIN_S = 10
+"""From the end of a job to that of its last process."""
+LEASE_RAN_OUT = "its lease ran out"
+"""What the failure of an attempt says that nobody has proven dead."""
+
+
+@dataclass
+class Watched:
+    """A job of a trial: what it is to be like, and what became of it, by the monotonic clock."""
+
+    undisturbed: Undisturbed
+    length_s: float
+    """How long it takes if nothing strikes, from submission to end."""
+    submitted_at: float
+    went_on_at: float | None = None
+    ended_at: float | None = None
+    is_gone: bool = False
+    """Whether it has ended and so have its processes."""
 
 
 class Trial:
@@ -30,6 +52,7 @@ class Trial:
         self.lane = lane
         self.service = lane.service
         self.fault = fault
+        self.seed = seed
         self.draws = random.Random(seed)
         self.is_ddp = number % fault.ddp_every == fault.ddp_every - 1  # the last: the short form has the first only
         self.instants_s: list[float] = []
@@ -39,11 +62,12 @@ class Trial:
         """Share of its full length that an outage lasts."""
         self.meanwhile = ExitStack()
         """Closed once the jobs are over: what goes on beside them until then."""
-        self._jobs: dict[int, Undisturbed] = {}
+        self.standing: set[int] = set()
+        """Processes that cannot end, since the fault has stopped them: whoever adds one waits for its end."""
+        self._jobs: dict[int, Watched] = {}
         self.run_dirs: dict[int, Path] = {}
         """Of node 0, which has the journal, as of the last look; by job."""
         self._furthest: dict[int, int] = {}
-        self._submitted_at = 0.0
         self._struck_at: float | None = None
 
     def submit(
@@ -52,20 +76,22 @@ class Trial:
         *,
         ranks: int = 2,
         nodes: int = 1,
+        pace_s: float = PROGRAM_PACE_S,
         by: Callable[[dict[str, Any]], int] | None = None,
         **policy: Any,
     ) -> int:
         """Submit a job on so many ranks on each node, and return its id. Left out, `device` is any of that many.
 
-        `by` submits it, and is handed what a client would post; left out, it is stored without the API.
+        A step of the program takes `pace_s`; DistributedDataParallel goes as fast as it can. `by` submits the job, and
+        is handed what a client would post; left out, it is stored without the API.
         """
         undisturbed = self.lane.undisturbed(is_ddp=self.is_ddp, ranks=ranks, nodes=nodes)
         where = {"count": ranks} if device is None else device
         policy |= {"nodes": nodes} if nodes > 1 else {}
-        spec = self.lane.spec(where, is_ddp=self.is_ddp, **policy)
+        spec = self.lane.spec(where, is_ddp=self.is_ddp, pace_s=pace_s, **policy)
         job_id = self.service.submit_exactly(**spec) if by is None else by(spec)
-        self._jobs[job_id] = undisturbed
-        self._submitted_at = time.monotonic()
+        slower_s = 0 if self.is_ddp else PROGRAM_STEPS * (pace_s - PROGRAM_PACE_S)
+        self._jobs[job_id] = Watched(undisturbed, undisturbed.length_s + slower_s, time.monotonic())
         return job_id
 
     @property
@@ -76,7 +102,8 @@ class Trial:
     @property
     def remaining_s(self) -> float:
         """How long the job submitted last would go on from now if nothing strikes, in seconds; at least half of one."""
-        return max(0.5, self.length_s - (time.monotonic() - self._submitted_at))
+        newest = self._jobs[max(self._jobs)]
+        return max(0.5, newest.length_s - (time.monotonic() - newest.submitted_at))
 
     def pause(self, up_to_s: float) -> None:
         """Wait for an instant drawn from 0 to `up_to_s` seconds from now. Raises Missed if the jobs are over then."""
@@ -116,28 +143,26 @@ class Trial:
         A job goes on when the database knows of a step beyond all that had been taken before the strike, or of its end.
         """
         assert self._struck_at is not None, f"{self.fault.name}: the strike was not noted"
-        went_on_at: dict[int, float] = {}
-        deadline = time.monotonic() + FINISHES_WITHIN_S
-        open_ids = set(self._jobs)
-        while open_ids:
-            for job_id in sorted(open_ids):
-                job = self.service.job(job_id)
-                is_over = State(job.state).is_terminal
-                if is_over or ((job.progress or {}).get("step") or 0) > self._furthest.get(job_id, 0):
-                    went_on_at.setdefault(job_id, time.monotonic())
-                if is_over:
-                    open_ids.discard(job_id)
-            assert time.monotonic() < deadline, self._story(open_ids)
-            time.sleep(0.1)
+        self._wait_for_end()
         self.meanwhile.close()
-        return max(went_on_at.values()) - self._struck_at
+        recovery_s = max(job.went_on_at or job.ended_at or 0 for job in self._jobs.values()) - self._struck_at
+        assert recovery_s < RECOVERS_WITHIN_S, f"it took {recovery_s:.0f} s to go on; {self._story(self._jobs)}"
+        return recovery_s
 
     def give_up(self) -> None:
-        """Forget a trial whose fault came too late: its jobs are over, or about to be."""
-        for job_id in self._jobs:
-            self.service.wait_for(job_id, State.SUCCEEDED, State.FAILED, State.CANCELLED)
+        """Forget a trial whose fault came too late: its jobs are over, or about to be, as if it never had been."""
+        self._wait_for_end()
         self.meanwhile.close()
-        self.service.assert_laws_held(*self._jobs)
+        is_struck = self._struck_at is not None  # by the first of several
+        self._assert_laws_held(ends={State.SUCCEEDED}, attempts=self.fault.attempts if is_struck else 1)
+
+    def undo(self, error: BaseException) -> None:
+        """Undo what the strike has left of a trial that broke by `error`, which is told how to repeat it."""
+        error.add_note(f"trial {self.seed}, struck at {[round(each, 3) for each in self.instants_s]} s")
+        try:
+            self.meanwhile.close()
+        except Exception as another:  # noqa: BLE001  # whatever it is, it must not hide the first
+            error.add_note(f"as it was undone: {another}")
 
     def assert_went_on(self, job_id: int) -> None:
         """Assert that what struck cost a job nothing: its first attempt is its only one."""
@@ -145,17 +170,57 @@ class Trial:
 
     def assert_laws_held(self) -> None:
         """Hold the jobs, which are over, against the laws, and against the runs that nothing struck."""
-        for job_id in self._jobs:
-            assert State(self.service.job(job_id).state) in self.fault.ends, self._story({job_id})
-        self.service.assert_laws_held(*self._jobs)
-        placements = [each for job_id in self._jobs for each in self.lane.placements(job_id)]
-        self.lane.watch.assert_nothing_ran_beside(placements)
-        for job_id, undisturbed in self._jobs.items():
-            if self.service.job(job_id).state == State.SUCCEEDED:
-                assert self.lane.series_of(job_id) == undisturbed.series, f"job {job_id} tells of another training"
-                assert self.lane.state_of(job_id) == undisturbed.state, f"job {job_id} has other weights"
+        self._assert_laws_held(ends=self.fault.ends, attempts=self.fault.attempts)
 
-    def _story(self, job_ids: set[int]) -> str:
+    def _wait_for_end(self) -> None:
+        """Wait until all jobs and their processes have ended, the latter in time; note when they went on."""
+        deadline = time.monotonic() + FINISHES_WITHIN_S
+        while open_ids := [job_id for job_id, job in self._jobs.items() if not job.is_gone]:
+            for job_id in open_ids:
+                self._look_at(job_id)
+            assert time.monotonic() < deadline, self._story(open_ids)
+            time.sleep(0.1)
+
+    def _look_at(self, job_id: int) -> None:
+        watched, job = self._jobs[job_id], self.service.job(job_id)
+        now = time.monotonic()
+        if State(job.state).is_terminal and watched.ended_at is None:
+            watched.ended_at = now
+        step = (job.progress or {}).get("step") or 0
+        if watched.went_on_at is None and (watched.ended_at or step > self._furthest.get(job_id, 0)):
+            watched.went_on_at = now
+        if watched.ended_at is not None:
+            left = self._processes_of(job_id)
+            watched.is_gone = not left
+            assert now - watched.ended_at < GONE_WITHIN_S, f"job {job_id} has ended, but not {left}"
+
+    def _processes_of(self, job_id: int) -> list[MarkedProcess]:
+        run_dirs = {each.run_dir for each in self.lane.placements(job_id)}
+        left = [each for each in self.service.processes() if {each.run_dir, each.supervisor_of} & run_dirs]
+        return [each for each in left if each.pid not in self.standing]
+
+    def _assert_laws_held(self, *, ends: Collection[State], attempts: int) -> None:
+        for job_id in self._jobs:
+            assert State(self.service.job(job_id).state) in ends, self._story({job_id})
+            self._assert_cost(job_id, attempts)
+        self.service.assert_laws_held(*self._jobs)
+        self.lane.watch.assert_nothing_ran_beside([each for id_ in self._jobs for each in self.lane.placements(id_)])
+        self.lane.logs.assert_no_defect_was_told()
+        for job_id, watched in self._jobs.items():
+            if self.service.job(job_id).state == State.SUCCEEDED:
+                assert self.lane.watch.seen(self.lane.placements(job_id)[-1:]), f"the witness did not see job {job_id}"
+                assert self.lane.series_of(job_id) == watched.undisturbed.series, f"job {job_id} tells otherwise"
+                assert self.lane.state_of(job_id) == watched.undisturbed.state, f"job {job_id} has other weights"
+
+    def _assert_cost(self, job_id: int, most_attempts: int) -> None:
+        """Assert that a job took no more attempts than its fault explains, and let no lease run out unless it does."""
+        attempts = self.service.attempts(job_id)
+        assert len(attempts) <= most_attempts, f"job {job_id} took {len(attempts)} attempts; {self._story({job_id})}"
+        if not self.fault.outlasts_lease:
+            ran_out = [each.number for each in attempts if LEASE_RAN_OUT in str((each.failure or {}).get("message"))]
+            assert not ran_out, f"nobody missed attempts {ran_out} until their lease ran out; {self._story({job_id})}"
+
+    def _story(self, job_ids: Collection[int]) -> str:
         return "\n".join(self.service.story(job_id) for job_id in sorted(job_ids))
 
 
