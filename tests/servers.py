@@ -274,6 +274,12 @@ class ValkeyServer(Server):
         assert isinstance(length, int)
         return length
 
+    def listeners(self) -> int:
+        """How many clients wait for a message right now; the next one is handed to one of them at once."""
+        clients = self._execute("INFO", "clients")
+        assert isinstance(clients, dict)
+        return int(clients["blocked_clients"])
+
     def _execute(self, *command: str) -> object:
         with redis.Redis(port=self.port, socket_timeout=5) as client:
             return client.execute_command(*command)

@@ -2,18 +2,22 @@
 
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 from jobs.states import State
 from jobs.store import maintenance
 from tests.faults.matrix import guest
-from tests.faults.matrix.fault import Fault
+from tests.faults.matrix.fault import NEVER, Fault
+from tests.faults.matrix.ranks import wait_for_ranks
 from tests.faults.matrix.trial import Trial
+from trainer.run_dir import RunDir
 from worker.processes import marked_processes
 
 LONG_S, SHORT_S = 25, 5
 """The lease is 15 seconds."""
-SLOW_PACE_S = 0.5
-"""Of a program that does not end by itself before it has to be ended."""
+SLOW_PACE_S = 1.0
+CUT_WITHIN_S = 10
+"""Seconds from the start of a rank: a program at that pace then has twice as much left to do as its lease lasts."""
 
 
 def cut_off_for_long(trial: Trial) -> None:
@@ -24,7 +28,7 @@ def cut_off_for_long(trial: Trial) -> None:
     host = trial.lane.guest()
     trial.meanwhile.enter_context(host.open())
     job_id = _submit_to_guest(trial)
-    trial.pause(SLOW_PACE_S * 20)
+    trial.pause(CUT_WITHIN_S)
     cut_at = time.monotonic()
     trial.meanwhile.callback(_takes_work, trial, host)
     trial.meanwhile.enter_context(host.cut_off())
@@ -46,10 +50,10 @@ def cut_off_for_a_while(trial: Trial) -> None:
 
 
 def _submit_to_guest(trial: Trial) -> int:
-    """Submit a job that begins on the guest and may go on elsewhere, and return once it has a supervisor there."""
+    """Submit a job that begins on the guest and may go on elsewhere, and return once it has a rank there."""
     _set_alpha(trial, drained=True)
     job_id = trial.submit(ranks=1, pace_s=SLOW_PACE_S)
-    trial.service.wait_for_supervisor(job_id)  # cut off any sooner, it would have no ranks to end
+    wait_for_ranks(trial, job_id, count=1)  # cut off any sooner, it would have none to end
     _set_alpha(trial, drained=False)
     return job_id
 
@@ -70,6 +74,9 @@ def _assert_ranks_end_before_the_lease(trial: Trial, job_id: int) -> None:
         (lease,) = trial.service.leases(job_id, 1)
     run_dir = trial.lane.placements(job_id)[0].run_dir
     assert run_dir not in {each.run_dir for each in marked_processes()}, "ranks outlived the lease of a host cut off"
+    assert RunDir(Path(run_dir)).completed() is None, (
+        "the run came to its end by itself, as nothing may that is cut off"
+    )
 
 
 def _takes_work(trial: Trial, host: guest.Guest) -> None:
@@ -80,6 +87,12 @@ def _takes_work(trial: Trial, host: guest.Guest) -> None:
 
 
 FAULTS = (
-    Fault(f"host cut off the network for {LONG_S} s, longer than its lease", cut_off_for_long),
+    Fault(
+        f"host cut off the network for {LONG_S} s, longer than its lease",
+        cut_off_for_long,
+        attempts=2,
+        outlasts_lease=True,
+        ddp_every=NEVER,  # it has no pace, and must not be over before its ranks have to be
+    ),
     Fault(f"host cut off the network for {SHORT_S} s", cut_off_for_a_while),
 )

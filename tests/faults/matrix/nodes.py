@@ -1,17 +1,14 @@
 """A run of four ranks on two hosts whose supervisors die, one after the other."""
 
-import signal
 from collections.abc import Sequence
 
 from jobs.states import State
 from jobs.tables import Placement
 from tests.faults.matrix.fault import Fault, Missed
 from tests.faults.matrix.lane import TICK_S
-from tests.faults.matrix.ranks import processes_of
+from tests.faults.matrix.supervisors import kill_with_ranks
 from tests.faults.matrix.trial import Trial
-from tests.service import is_running
 from tests.waiting import wait_until
-from worker.processes import signal_process
 
 ADDRESSES = {"north": "127.0.0.1", "south": "127.0.0.2"}
 """Of the two hosts, which share a run root: each can read what the other has saved."""
@@ -31,7 +28,9 @@ def kill_each_supervisor(trial: Trial) -> None:
     for attempt, node_rank in enumerate(trial.draws.sample([0, 1], 2), start=1):
         placements = _when_claimed(trial, job_id, attempt)
         trial.pause(trial.length_s / 2)  # the first may not use up all of the work
-        _kill(trial, job_id, placements, node_rank)
+        if trial.lane.placements(job_id)[-1].ended_at is not None:
+            raise Missed  # it was complete, though the job was not yet said to be over
+        kill_with_ranks(trial, placements[node_rank])  # the ranks there die with it, and those on the other are ended
     trial.meanwhile.callback(_assert_attempts, trial, job_id)
 
 
@@ -53,21 +52,11 @@ def _when_claimed(trial: Trial, job_id: int, attempt: int) -> Sequence[Placement
     return sorted(placements(), key=lambda each: each.node_rank)
 
 
-def _kill(trial: Trial, job_id: int, placements: Sequence[Placement], node_rank: int) -> None:
-    """Kill the supervisor on one of the hosts; the ranks there die with it, and those on the other are ended."""
-    ours = placements[node_rank]
-    pids = processes_of(ours)
-    assert ours.supervisor is not None
-    if trial.lane.placements(job_id)[-1].ended_at is not None:
-        raise Missed  # it was complete, though the job was not yet said to be over
-    signal_process(ours.supervisor, signal.SIGKILL)
-    trial.struck()
-    wait_until(lambda: not any(map(is_running, pids)), timeout_s=5, what="the ranks to die with their supervisor")
-
-
 def _assert_attempts(trial: Trial, job_id: int) -> None:
     numbers = [each.number for each in trial.service.attempts(job_id)]
     assert numbers[-1] <= len(ADDRESSES) + 1, trial.service.story(job_id)
 
 
-FAULTS = (Fault("kill -9 of each supervisor of a run on two hosts", kill_each_supervisor, rounds=5, ddp_every=1),)
+FAULTS = (
+    Fault("kill -9 of each supervisor of a run on two hosts", kill_each_supervisor, attempts=3, rounds=5, ddp_every=1),
+)

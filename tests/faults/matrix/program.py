@@ -1,6 +1,7 @@
 """A user's program without torch: its state depends on nothing but how many steps it took, and each fifth is saved.
 
-`python program.py STEPS SECONDS_PER_STEP`, as a job of the recipe `script`.
+`python program.py STEPS SECONDS_PER_STEP`, as a job of the recipe `script`. The first attempt keeps that pace, for what
+is to strike it; those after it have nothing to wait for.
 """
 
 import json
@@ -13,6 +14,7 @@ from rankzero import reporting
 
 SAVES_EVERY = 5
 FIRST = 0.5
+QUICK_S = 0.05
 
 
 def after(weight: float) -> float:
@@ -25,7 +27,9 @@ def main() -> None:
     steps, pace_s = int(sys.argv[1]), float(sys.argv[2])
     saved = reporting.resume_path()
     done, weight = json.loads(saved.read_text()) if saved else (0, FIRST)
-    folder = Path(os.environ["RANKZERO_RUN_DIR"]) / "checkpoints"
+    run_dir = Path(os.environ["RANKZERO_RUN_DIR"])
+    folder = run_dir / "checkpoints"
+    pace_s = pace_s if run_dir.name.startswith("attempt-1-") else min(pace_s, QUICK_S)
     for step in range(done + 1, steps + 1):
         time.sleep(pace_s)
         weight = after(weight)

@@ -25,7 +25,7 @@ SLOW_PACE_S = 0.2
 def kill_rank(trial: Trial) -> None:
     """A random one of them, as soon as there are ranks."""
     job_id = trial.submit()
-    _wait_for_ranks(trial, job_id)
+    wait_for_ranks(trial, job_id, count=2)
     trial.pause(trial.remaining_s)
     _signal(trial, job_id, signal.SIGKILL, everyone=False)
     trial.struck()
@@ -51,7 +51,7 @@ def terminate_ranks(trial: Trial) -> None:
     Ranks of a recipe save first. A program that does not listen is ended by it.
     """
     job_id = trial.submit()
-    _wait_for_ranks(trial, job_id)
+    wait_for_ranks(trial, job_id, count=2)
     trial.pause(trial.remaining_s)
     _signal(trial, job_id, signal.SIGTERM, everyone=trial.draws.random() < 0.5)
     trial.struck()
@@ -64,7 +64,7 @@ def interrupt_ranks(trial: Trial) -> None:
     failed, says so, and goes on to the same end once its user asks for another try.
     """
     job_id = trial.submit()
-    _wait_for_ranks(trial, job_id)
+    wait_for_ranks(trial, job_id, count=2)
     trial.pause(trial.remaining_s)
     _signal(trial, job_id, signal.SIGINT, everyone=trial.draws.random() < 0.5)
     trial.struck()
@@ -101,13 +101,18 @@ def is_rank(pid: int) -> bool:
         return False  # it has just ended
 
 
-def _wait_for_ranks(trial: Trial, job_id: int) -> None:
+def wait_for_ranks(trial: Trial, job_id: int, *, count: int) -> None:
+    """Return once so many ranks of a job on one host are there. Raises Missed if it is over: one may be so quickly."""
     trial.service.wait_for_supervisor(job_id)
     wait_until(
-        lambda: len(ranks_of(trial.service.placement(job_id))) == 2,
+        lambda: (
+            len(ranks_of(trial.service.placement(job_id))) == count
+            or State(trial.service.job(job_id).state).is_terminal
+        ),
         timeout_s=60,
-        what=lambda: f"two ranks; {trial.service.story(job_id)}",
+        what=lambda: f"{count} ranks; {trial.service.story(job_id)}",
     )
+    trial.look()
 
 
 def _signal(trial: Trial, job_id: int, number: signal.Signals, *, everyone: bool) -> list[str]:
@@ -122,8 +127,8 @@ def _signal(trial: Trial, job_id: int, number: signal.Signals, *, everyone: bool
 
 
 FAULTS = (
-    Fault("kill -9 of a rank", kill_rank),
-    Fault("SIGSTOP of a rank", stop_rank),
-    Fault("SIGTERM to ranks", terminate_ranks),
-    Fault("SIGINT to ranks", interrupt_ranks),
+    Fault("kill -9 of a rank", kill_rank, attempts=2),
+    Fault("SIGSTOP of a rank", stop_rank, attempts=2),
+    Fault("SIGTERM to ranks", terminate_ranks, attempts=2),
+    Fault("SIGINT to ranks", interrupt_ranks, attempts=2),
 )

@@ -1,13 +1,18 @@
 """Faults of servers: the broker forgets, repeats or goes away; the database goes away."""
 
+import subprocess
+import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from jobs.wakeups import PLAN, PLAN_QUEUE, make_celery
 from tests.faults.matrix.echo import Echo
-from tests.faults.matrix.fault import Fault
+from tests.faults.matrix.fault import NEVER, Fault
 from tests.faults.matrix.lane import LEASE_S
+from tests.faults.matrix.ranks import ranks_of, wait_for_ranks
 from tests.faults.matrix.trial import Trial
+from tests.servers import PostgresServer
 from tests.waiting import wait_until
 from trainer.journal import CheckpointSaved, read_records
 from trainer.run_dir import RunDir
@@ -15,18 +20,26 @@ from trainer.run_dir import RunDir
 BROKER_AWAY_S = 60
 LISTENS_WITHIN_S = 60
 """A worker asks for its broker ever more seldom; meanwhile its tick does without."""
-OUTLASTS_LEASE_PACE_S = 0.4
+RIDES_OUT_PACE_S = 0.2
+OUTLASTS_LEASE_PACE_S = 0.75
 """Seconds to a step, with which a run is not over when its supervisor has to end it."""
 STRIKES_WITHIN_S = 6
-"""Seconds from submission in which such a run is struck."""
+"""Seconds from submission, or from when a run has a rank that its supervisor has to end, in which it is struck."""
 
 
 def flush_broker(trial: Trial) -> None:
-    """Whatever was to be woken by a message waits for a tick instead: one job runs, one waits for its device."""
-    for _job in range(2):
+    """Whatever was to be woken by a message waits for a tick instead: one job runs, one is lost to the broker.
+
+    No worker takes the message of the second before it is lost: all of them stand still meanwhile.
+    """
+    valkey = trial.lane.valkey
+    trial.submit("0", ranks=1, by=trial.lane.post)
+    trial.pause(trial.length_s)
+    with trial.lane.workers_stopped():
+        wait_until(lambda: not valkey.listeners(), timeout_s=10, what="the last call of each worker to be answered")
         trial.submit("0", ranks=1, by=trial.lane.post)
-    trial.pause(2 * trial.length_s)
-    trial.lane.valkey.flushall()
+        wait_until(lambda: valkey.waiting(PLAN_QUEUE), timeout_s=10, what="a message that can be lost")
+        valkey.flushall()
     trial.struck()
 
 
@@ -58,26 +71,38 @@ def echo_wake_ups(trial: Trial) -> None:
 
 def take_database_away(trial: Trial, *, away_s: float, is_killed: bool) -> None:
     """Training goes on without it; a supervisor that cannot renew ends its ranks before its lease does."""
-    job_id = trial.submit(pace_s=OUTLASTS_LEASE_PACE_S)
+    outlasts_lease = away_s * trial.hold_scale > LEASE_S
+    job_id = trial.submit(pace_s=OUTLASTS_LEASE_PACE_S if outlasts_lease else RIDES_OUT_PACE_S)
+    if outlasts_lease:
+        wait_for_ranks(trial, job_id, count=2)
     trial.pause(STRIKES_WITHIN_S)
-    if is_killed:
-        trial.lane.postgres.kill()
-    else:
-        trial.lane.postgres.stop(mode="fast")
-    ridden_out_s = min(away_s, LEASE_S)
-    trial.hold(ridden_out_s)
-    if trial.hold_scale == 1 and away_s > LEASE_S:
+    placement = trial.service.placement(job_id) if outlasts_lease else None
+    _take_away(trial.lane.postgres, is_killed=is_killed)
+    if placement is not None:
+        assert len(ranks_of(placement)) == 2, "there is no rank that would have to be ended"
+        time.sleep(LEASE_S)
         ranks = [each for each in trial.service.processes() if each.run_dir]
         assert not ranks, f"alive beyond their lease: {ranks}"
-        if (run_dir := trial.run_dirs.get(job_id)) is not None:
-            trial.meanwhile.callback(_assert_resumed, trial, job_id, _saved_step(run_dir))
-    trial.hold(away_s - ridden_out_s)
+        run_dir = RunDir(Path(placement.run_dir))
+        assert run_dir.completed() is None, "the run came to its end by itself"
+        trial.meanwhile.callback(_assert_resumed, trial, job_id, _saved_step(run_dir))
+        time.sleep(away_s * trial.hold_scale - LEASE_S)
+    else:
+        trial.hold(away_s)
     trial.lane.postgres.start()
     trial.struck()
 
 
-def _saved_step(run_dir: Path) -> int:
-    journal = RunDir(run_dir).journal
+def _take_away(postgres: PostgresServer, *, is_killed: bool) -> None:
+    """Where it does not stop in order, with a client that takes no answer, it is killed, as an init system does."""
+    if not is_killed:
+        with suppress(subprocess.TimeoutExpired):
+            postgres.stop(mode="fast")
+    postgres.kill()
+
+
+def _saved_step(run_dir: RunDir) -> int:
+    journal = run_dir.journal
     records = read_records(journal) if journal.exists() else []
     return max((each.step for each in records if isinstance(each, CheckpointSaved)), default=0)
 
@@ -94,7 +119,12 @@ FAULTS = (
     Fault("each wake-up delivered 100 times", echo_wake_ups),
     *(
         Fault(
-            f"PostgreSQL {how} for {away_s} s", partial(take_database_away, away_s=away_s, is_killed=how == "kill -9")
+            f"PostgreSQL {how} for {away_s} s",
+            partial(take_database_away, away_s=away_s, is_killed=how == "kill -9"),
+            attempts=2,
+            outlasts_lease=True,
+            # A training has no pace that it could be told to keep, and must not be over before its lease is.
+            ddp_every=NEVER if away_s > LEASE_S else 10,
         )
         for how in ("fast stop", "kill -9")
         for away_s in (10, 40)

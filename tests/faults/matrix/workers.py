@@ -13,11 +13,7 @@ def kill_worker(trial: Trial) -> None:
     worker.wait()
     trial.struck()
     trial.lane.worker("alpha")
-
-    def assert_one_attempt() -> None:
-        assert trial.service.job(job_id).attempt == 1, trial.service.story(job_id)
-
-    trial.meanwhile.callback(assert_one_attempt)
+    trial.meanwhile.callback(trial.assert_went_on, job_id)
 
 
 FAULTS = (Fault("kill -9 of the worker", kill_worker),)
