@@ -8,11 +8,11 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, ValidationError
-from sqlalchemy import exc
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from jobs.column_types import storable
+from jobs.database import AWAY
 from jobs.errors import (
     InvalidChangesError,
     InvalidFilterError,
@@ -91,8 +91,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(KeyReusedError, _key_reused)
     app.add_exception_handler(NotFoundError, _not_found)
     app.add_exception_handler(StateConflictError, _conflict)
-    # InternalError: PostgreSQL ended the transaction, such as one that took too long.
-    for silent in (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError):
+    for silent in AWAY:
         app.add_exception_handler(silent, _database_silent)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _unexpected)

@@ -8,6 +8,7 @@ from sqlakeyset import InvalidPage, Marker, select_page, unserialize_bookmark
 from sqlalchemy import Select, exc
 from sqlalchemy.orm import Session
 
+from jobs.database import AWAY
 from jobs.errors import InvalidFilterError
 
 NO_CURSOR = "not a cursor of this list; start without one"
@@ -49,7 +50,7 @@ def read_page(
     marker = _decoded(params.cursor, order)
     try:
         page = select_page(session, query, per_page=params.size, page=marker)
-    except (exc.OperationalError, exc.InterfaceError):
+    except AWAY:
         raise
     except (InvalidPage, exc.StatementError) as error:
         # A cursor that somebody made up names values that the columns cannot be compared with.

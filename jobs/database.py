@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from sqlalchemy import Engine, create_engine, event, literal_column, make_url, select, text
+from sqlalchemy import Engine, create_engine, event, exc, literal_column, make_url, select, text
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.orm import Session
@@ -19,6 +19,9 @@ PLANNER_LOCK = 0x52414E4B
 """Key of the advisory lock that makes planners take turns ("RANK")."""
 KEY_LOCKS = 0x4B4559
 """The space of the advisory locks on clients' keys ("KEY")."""
+AWAY = (exc.OperationalError, exc.InterfaceError, exc.InternalError, exc.TimeoutError)
+"""What a database that is down, slow, busy or ended our transaction raises; other errors are about what was asked. From
+SQLite it may also say that a table is missing, which no waiting mends."""
 TIME_LIMITS = "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=10s"
 """PostgreSQL's own, in each session of the service. The last is how long the locks of a host that is cut off in the
 middle of a transaction hold: meanwhile nobody plans, or nobody frees its devices."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, assert_never
 
 import structlog
-from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from jobs.database import Database
+from jobs.database import AWAY, Database
 from jobs.errors import OffsetsMovedError
 from jobs.settings import get_settings
 from jobs.store import attempts, reports
@@ -27,8 +27,6 @@ BATCH = 500
 CLASSES = 100
 """With more, each class's figures stay in the journal: an event is there to be read, and epochs are many."""
 PIECE_BYTES = 64 * 1024
-AWAY = (OperationalError, InterfaceError, InternalError)
-"""What a database that is down, slow or ended our transaction raises; other errors are about what was written."""
 
 log = structlog.get_logger()
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import structlog
 from pydantic import ValidationError
-from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
-from jobs.database import Database, get_database
+from jobs.database import AWAY, Database, get_database
 from jobs.errors import StaleAttemptError
 from jobs.logs import configure_logs
 from jobs.settings import get_settings
@@ -31,7 +31,7 @@ from trainer.errors import CheckpointError
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.process_identity import identity, is_alive
 from trainer.run_dir import GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
-from worker import cgroups, ending, failure_reports, stops, storage
+from worker import cgroups, ending, failure_reports, missing_schema, stops, storage
 from worker.backstop import Backstop
 from worker.clock import clock
 from worker.copies import Copies
@@ -101,7 +101,7 @@ class Supervisor:
         still_used = self._end_run()
         if self._copies is not None:
             self._copies.finish(timeout_s=self._settings.copy_grace_s, is_pointless=self._must_not_wait)
-        if is_orphaned():
+        if _is_orphaned():
             return
         self._link.stop()
         if not self._link.fenced:
@@ -163,7 +163,7 @@ class Supervisor:
         kill_at = float("inf")
         reason: ErrorReport | None = None
         while trainer.poll() is None:
-            if self._link.fenced or is_orphaned():
+            if self._link.fenced or _is_orphaned():
                 trainer.kill()
                 return failure_reports.lost("its attempt was ended by others")
             if (stop := self._must_stop()) is not None:
@@ -200,7 +200,7 @@ class Supervisor:
         is_cut_off = clock() > self._link.lease_until - self._settings.lease_s / 10
         is_killed_soon = clock() > self._stop.made_at + self._settings.checkpoint_grace_s
         is_cancelled = self._link.orders.intent is Intent.CANCEL
-        return self._link.fenced or is_orphaned() or is_cut_off or is_killed_soon or is_cancelled
+        return self._link.fenced or _is_orphaned() or is_cut_off or is_killed_soon or is_cancelled
 
     def _note_stop(self, stop: Stop) -> ErrorReport:
         self._stopped_for = stop
@@ -220,7 +220,7 @@ class Supervisor:
         # Celery, late: this sends one message at its end, and somebody waits for its start.
         from jobs import wakeups
 
-        while not is_orphaned():
+        while not _is_orphaned():
             try:
                 spends_retry = self._stopped_for is None or not self._stopped_for.in_order
                 ending.finish(
@@ -264,7 +264,8 @@ def _claim(database: Database, placement_id: int, stop: StopRequest) -> tuple[Pl
     """Claim a placement, while the database is away for as long as that takes: nothing runs yet, nothing is at stake.
 
     Returns it, and the time on `clock` until which its devices are ours for certain; None if a stop came first. Raises
-    StaleAttemptError if it has another owner or has ended, which it may have meanwhile.
+    StaleAttemptError if it has another owner or has ended, which it may have meanwhile, and SQLAlchemy's error where a
+    database that answers is of no use for a whole lease.
     """
     began_at, lease_s = clock(), get_settings().lease_s
     while True:
@@ -273,16 +274,15 @@ def _claim(database: Database, placement_id: int, stop: StopRequest) -> tuple[Pl
             with database.session_scope() as session:
                 return leases.claim(session, placement_id, identity(os.getpid())), sent_at + lease_s
         except SQLAlchemyError as error:
-            if stop.is_made or is_orphaned():
+            if stop.is_made or _is_orphaned():
                 return None
-            is_away = isinstance(error, OperationalError | InterfaceError)
-            if not is_away and sent_at > began_at + lease_s:
+            if sent_at > began_at + lease_s and (not isinstance(error, AWAY) or missing_schema.is_missing(database)):
                 raise
             log.warning("database_away", error=str(error).splitlines()[0])
             time.sleep(POLL_S)
 
 
-def is_orphaned() -> bool:
+def _is_orphaned() -> bool:
     """Whether the embedded service that this is a part of has gone."""
     owner = get_settings().owner
     return owner is not None and not is_alive(owner)

@@ -1,7 +1,8 @@
 """What runs report: metrics, checkpoints and logs; written by shipping, read by users.
 
-Writing the last report once more changes nothing. That none comes again after later ones is what `attempts.advance` sees
-to, in the same transaction. Every writer raises StaleAttemptError once the attempt has ended, and then writes nothing.
+Writing the last report once more changes nothing. That none comes again after later ones is what `attempts.advance`
+sees to, in the same transaction. Every writer raises StaleAttemptError once the attempt has ended, and then writes
+nothing.
 """
 
 from collections.abc import Sequence

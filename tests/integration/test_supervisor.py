@@ -1,6 +1,7 @@
 """The supervisor as the process it is, on placements whose run cannot begin: the attempt ends and says why."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -37,11 +38,10 @@ def launch(service: Service, run_dir: Path, **fields: object) -> Placement:
     return placement
 
 
-def supervise(service: Service, placement: Placement, **settings: object) -> str:
-    """Run the supervisor of a placement to its end; return what it wrote."""
-    database_url = service.database.url.render_as_string(hide_password=False)
-    done = subprocess.run(
-        [sys.executable, "-m", "worker.supervisor", str(placement.id)],
+def run_supervisor(database_url: str, placement_id: int, **settings: object) -> "subprocess.CompletedProcess[str]":
+    """Run a supervisor to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "worker.supervisor", str(placement_id)],
         env=os.environ
         | {"RANKZERO_DATABASE_URL": database_url, "RANKZERO_BROKER_URL": NO_BROKER}
         | {f"RANKZERO_{name.upper()}": str(value) for name, value in settings.items()},
@@ -50,6 +50,12 @@ def supervise(service: Service, placement: Placement, **settings: object) -> str
         check=False,
         timeout=60,
     )
+
+
+def supervise(service: Service, placement: Placement, **settings: object) -> str:
+    """Run the supervisor of a placement to its end; return what it wrote."""
+    database_url = service.database.url.render_as_string(hide_password=False)
+    done = run_supervisor(database_url, placement.id, **settings)
     assert "Traceback" not in done.stderr, done.stderr
     assert done.returncode == 0, done.stderr
     return done.stderr
@@ -187,6 +193,14 @@ def test_a_supervisor_that_is_told_to_stop_in_an_outage_before_its_claim_leaves(
     with service.database.session_scope(read_only=True) as session:
         assert attempts.get_placement(session, placement.id).claimed_at is None
     service.database.dispose()
+
+
+def test_a_supervisor_waits_a_lease_at_most_for_a_database_whose_schema_is_missing(empty_database_url: str) -> None:
+    done = run_supervisor(empty_database_url, 1, lease_s=2, heartbeat_s=0.5)
+
+    assert done.returncode == 1
+    assert "database_away" in done.stderr, "it waits at first: somebody may be bringing it"
+    assert re.search(r'no such table: placements|relation "placements" does not exist', done.stderr), done.stderr
 
 
 def test_a_stored_spec_is_the_one_that_was_validated(service: Service) -> None:
