@@ -95,6 +95,14 @@ def assert_no_stale_attempt_wrote(session: Session, job_id: int) -> None:
         assert event.at <= ended.get(event.attempt, event.at), (
             f"{event.kind} of attempt {event.attempt} came after its end"
         )
+    # That of one with a copy is when the copy was made, which is long after its attempt as a rule.
+    for checkpoint in session.scalars(
+        select(Checkpoint).where(Checkpoint.job_id == job_id, Checkpoint.copy_url.is_(None)).order_by(Checkpoint.id)
+    ):
+        end = ended.get(checkpoint.attempt)
+        assert end is None or (checkpoint.placed_at is not None and checkpoint.placed_at <= end), (
+            f"checkpoint of step {checkpoint.step} of attempt {checkpoint.attempt} came after its end"
+        )
     _assert_in_order_of_attempts(session, job_id)
     if session.get_bind().dialect.name == "postgresql":
         _assert_metrics_committed_before_the_end(session, job_id)

@@ -1,4 +1,9 @@
-"""A witness of the process table: which runs had processes when, so that nothing need be believed of the database."""
+"""A witness of the process table: which runs had processes when, so that nothing need be believed of the database.
+
+One look takes a while, and of two runs that it sees nobody can say that they were there at once. That is certain where
+a later look than the first that sees the one still sees the other. So what lasts for less than two looks goes unseen:
+beside this, leases are held against each other, and their times are exact (`tests.laws`).
+"""
 
 import threading
 import time
