@@ -24,7 +24,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--seed", default="2026", help="decides every draw of the fault tests")
     parser.addoption("--sequences", type=int, default=60, help="sequences of calls on each database")
-    parser.addoption("--races", type=int, default=100, help="cancels that race a claim on each database")
+    parser.addoption("--races", type=int, default=60, help="cancels that race a claim on each database")
     parser.addoption("--chaos", type=int, default=20, help="jobs that run while all faults strike")
     parser.addoption("--table", help="Markdown file in which the fault tests are to write their table")
     parser.addoption(

@@ -1,4 +1,4 @@
-"""The chaos run: many short jobs, submitted over HTTP, while every fault strikes the whole service at random.
+"""The chaos run: many short jobs, submitted over HTTP, while faults of every kind strike the whole service at random.
 
 `make faults` runs a thousand; `make test` twenty. Nothing may be lost, doubled, or left over.
 """
@@ -23,6 +23,7 @@ from tests.faults.chaos.strikes import STRIKES
 from tests.faults.chaos.users import Users
 from tests.faults.chaos.work import digits, make_work, program_of
 from tests.faults.chaos.world import World
+from tests.faults.matrix.table import fault_of
 from tests.servers import PostgresServer, ValkeyServer
 
 pytestmark = pytest.mark.timeout(3600)
@@ -55,7 +56,7 @@ def test_no_job_is_lost_doubled_or_left_over_while_everything_breaks(
 ) -> None:
     count = int(request.config.getoption("--chaos"))
     seed = f"{request.config.getoption('--seed')}/chaos"
-    record_property("fault", f"{count:,} short jobs while all of these strike")
+    record_property("fault", fault_of(request.node.nodeid))
     record_property("repeats", count)
     work = make_work(count, random.Random(f"{seed}/work"))
     log = world.folder / "strikes.log"

@@ -13,6 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from jobs.database import Database
 from jobs.settings import get_settings
+from tests.faults.matrix.table import fault_of
 from tests.faults.sequences.ledger import Ledger, hurry
 from tests.faults.sequences.machine import Machine
 from tests.faults.sequences.play import QUARANTINE_AFTER
@@ -23,7 +24,7 @@ CALLS = 25
 """Of one sequence, before everything is let come to its end."""
 MOST_AT_ONCE = 500
 """Sequences of one test, so that several processes can share them."""
-NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+ENGINES = ("sqlite", "postgresql")
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     wanted = metafunc.config.getoption("--sequences")
     tests = ceil(wanted / MOST_AT_ONCE)
     counts = [wanted // tests + (number < wanted % tests) for number in range(tests)]
-    portions = [Portion(engine, number, count) for engine in NAMES for number, count in enumerate(counts)]
+    portions = [Portion(engine, number, count) for engine in ENGINES for number, count in enumerate(counts)]
     metafunc.parametrize("portion", portions, ids=[f"{each.engine}-{each.number:02}" for each in portions])
 
 
@@ -64,7 +65,7 @@ def test_no_sequence_of_calls_breaks_a_law(
     request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
-    record_property("fault", f"a sequence of {CALLS} calls on {NAMES[portion.engine]}")
+    record_property("fault", fault_of(request.node.nodeid))
     record_property("repeats", portion.count)
     ledger = Ledger(database)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.matrix.faults import FAULTS
-from tests.faults.matrix.table import BEGIN, END, Page, Row, Trials, fault_of
+from tests.faults.matrix.table import BEGIN, END, Page, Row, Trials, fault_of, names
 
 pytest_plugins = ["pytester"]
 
@@ -64,34 +64,47 @@ def test_a_trial_that_could_not_tell_its_fault_is_known_by_the_id_of_its_test() 
     assert fault_of(nodeid(7)) == FAULT
 
 
-def test_a_test_of_no_row_has_none_and_one_that_could_not_tell_its_row_has_one_of_its_own() -> None:
+def test_a_test_of_no_row_has_none() -> None:
     assert fault_of("tests/faults/test_life.py::test_something") is None
-    assert fault_of("tests/faults/test_chaos.py::test_something") == "tests/faults/test_chaos.py::test_something"
+
+
+def test_tests_beside_the_matrix_have_a_row_for_each_engine() -> None:
+    told = [
+        fault_of(f"tests/faults/{test}")
+        for test in (
+            "test_sequences.py::test_it[sqlite-03]",
+            "test_races.py::test_it[postgresql]",
+            "test_chaos.py::test_it",
+        )
+    ]
+
+    assert told[:2] == ["a sequence of calls on SQLite", "a cancel races the claim on PostgreSQL"]
+    assert set(told) <= set(names())
 
 
 def test_a_run_replaces_its_own_rows_and_leaves_those_of_other_runs_in_the_order_of_the_faults() -> None:
     first, second = FAULTS[0].name, FAULTS[1].name
-    old = [Row(second, "20", 1, "9.0 s", "an older run"), Row("a sequence of calls", "5000", 0, "", "an older run")]
+    other = "a cancel races the claim on SQLite"
+    old = [Row(second, "20", 1, "9.0 s", "an older run"), Row(other, "1000", 0, "", "an older run")]
     page = Page("# Title\n", old, "\nThe rest.\n")
 
     merged = page.merged(
-        [Row(second, "20", 0, "3.0 s", "this run"), Row(first, "20", 0, "", "this run")], order=[first, second]
+        [Row(second, "20", 0, "3.0 s", "this run"), Row(first, "20", 0, "", "this run")], order=names()
     )
 
     assert [(row.fault, row.broken, row.run) for row in merged.rows] == [
         (first, 0, "this run"),
         (second, 0, "this run"),
-        ("a sequence of calls", 0, "an older run"),
+        (other, 0, "an older run"),
     ]
     assert Page.parse(merged.text()) == merged
 
 
-def test_the_row_of_a_test_that_died_goes_when_the_test_has_run() -> None:
-    died = Row("tests/faults/test_chaos.py::test_something", "1", 1, "", "an older run")
+def test_the_row_of_a_fault_that_is_gone_goes_with_the_next_run() -> None:
+    gone = Row("kill -9 of a server that is no more", "20", 0, "", "an older run")
+    news = Row(FAULT, "20", 0, "", "this run")
 
-    merged = Page("", [died], "").merged([Row("jobs", "1000", 0, "", "this run")], order=[], ran={died.fault})
-
-    assert [row.fault for row in merged.rows] == ["jobs"]
+    assert Page("", [gone], "").merged([news], order=names()).rows == [news]
 
 
 def test_a_page_without_a_place_for_the_table_is_refused() -> None:
@@ -110,6 +123,7 @@ def test_a_run_that_breaks_is_written_all_the_same(pytester: pytest.Pytester) ->
             for name in ("--table", "--seed"):
                 parser.addoption(name)
             parser.addoption("--instants", type=int, default=1)
+            parser.addoption("--hold-scale", type=float, default=0.1)
 
         def pytest_configure(config):
             config.pluginmanager.register(Table(config))
@@ -126,6 +140,6 @@ def test_a_run_that_breaks_is_written_all_the_same(pytester: pytest.Pytester) ->
     result = pytester.runpytest_inprocess("--table", str(page))
 
     result.assert_outcomes(failed=1)
-    assert [(row.fault, row.repeats, row.broken) for row in Page.parse(page.read_text()).rows] == [
-        ("something", "1", 1)
-    ]
+    (row,) = Page.parse(page.read_text()).rows
+    assert (row.fault, row.repeats, row.broken) == ("something", "1", 1)
+    assert "outages scaled by 0.1" in row.run

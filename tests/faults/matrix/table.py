@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from tests.faults.matrix.fault import Fault
 
 BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
+BESIDE_THE_MATRIX = {
+    ("test_sequences.py", "sqlite"): "a sequence of calls on SQLite",
+    ("test_sequences.py", "postgresql"): "a sequence of calls on PostgreSQL",
+    ("test_races.py", "sqlite"): "a cancel races the claim on SQLite",
+    ("test_races.py", "postgresql"): "a cancel races the claim on PostgreSQL",
+    ("test_chaos.py", ""): "a job of the chaos run",
+}
+"""The rows that are no faults of the matrix, by the file of their tests and by how the parameters of these begin.
+
+No name has a number that an option decides: there would be another row for each number that was ever tried.
+"""
 HEAD = ("| fault | repeats | broken | slowest recovery | run |", "|---|---:|---:|---:|---:|")
 
 
@@ -96,12 +107,13 @@ class Page:
         rows = [Row(fault, repeats, int(broken), slow, runs[run]) for fault, repeats, broken, slow, run in cells[2:]]
         return cls(before, rows, after)
 
-    def merged(self, news: Iterable[Row], *, order: Sequence[str], ran: Container[str] = ()) -> Self:
+    def merged(self, news: Iterable[Row], *, order: Sequence[str]) -> Self:
         """Return the page with these rows in place of those of the same faults: those of `order` first, in order.
 
-        Tests that have `ran` have a row by now: what is dropped is that one of them once could not say which is its.
+        Of the rows of earlier runs those are dropped that `order` does not have: their fault has another name now, or
+        is gone.
         """
-        rows = {row.fault: row for row in [*(old for old in self.rows if old.fault not in ran), *news]}
+        rows = {row.fault: row for row in [*(old for old in self.rows if old.fault in order), *news]}
         names = [name for name in order if name in rows] + [name for name in rows if name not in order]
         return type(self)(self.before, [rows[name] for name in names], self.after)
 
@@ -130,6 +142,7 @@ class Table:
         self._path = Path(config.getoption("--table")) if config.getoption("--table") else None
         self._seed = config.getoption("--seed")
         self._instants = config.getoption("--instants")
+        self._hold_scale = config.getoption("--hold-scale")
         self._trials: dict[str, Trials] = {}
         self._began = time.monotonic()
 
@@ -156,33 +169,42 @@ class Table:
         """Show the rows of this run, and write them where that was asked for."""
         if not self._trials:
             return
-        order = [fault.name for fault in _faults()]
+        order = names()
         rows = [trials.row(self._run()) for trials in self._trials.values()]
         shown = Page("", [], "").merged(rows, order=order)
         terminalreporter.section("faults")
         terminalreporter.write_line("\n".join(lines(shown.rows)))
         if self._path is not None:
-            ran = {nodeid for trials in self._trials.values() for nodeid in trials.repeats}
-            page = Page.parse(self._path.read_text()).merged(rows, order=order, ran=ran)
+            page = Page.parse(self._path.read_text()).merged(rows, order=order)
             self._path.write_text(page.text())
 
     def _run(self) -> str:
         command = shlex.join(["pytest", *sys.argv[1:]])
+        scaled = "" if self._hold_scale == 1 else f", outages scaled by {self._hold_scale:g}"
         minutes = (time.monotonic() - self._began) / 60
         return (
-            f"`{command}`, seed {self._seed}, {datetime.now(UTC):%Y-%m-%d}, in {minutes:.0f} minutes on "
+            f"`{command}`{scaled}, seed {self._seed}, {datetime.now(UTC):%Y-%m-%d}, in {minutes:.0f} minutes on "
             f"{os.cpu_count()} cores, {psutil.virtual_memory().total / 2**30:.0f} GiB, "
             f"{platform.system()}, Python {platform.python_version()}"
         )
 
 
+def names() -> list[str]:
+    """The names of all rows that there may be, in order."""
+    return [*(fault.name for fault in _faults()), *BESIDE_THE_MATRIX.values()]
+
+
 def fault_of(nodeid: str) -> str | None:
-    """Return the row of a test that told of none: by its id, or else under its id; None of a test without a row."""
-    if "tests/faults/test_matrix.py" in nodeid:
-        slug = re.sub(r"-\d+\]$", "", nodeid.partition("[")[2])
+    """Return the row of a test by its id, which is known whatever broke; None of a test without a row."""
+    path, _, test = nodeid.partition("::")
+    parameters = test.partition("[")[2]
+    if path.endswith("test_matrix.py"):
+        slug = re.sub(r"-\d+\]$", "", parameters)
         return next((fault.name for fault in _faults() if fault.slug == slug), nodeid)
-    tells = ("test_sequences.py", "test_races.py", "test_chaos.py")
-    return nodeid if nodeid.partition("::")[0].endswith(tells) else None
+    for (file, begin), name in BESIDE_THE_MATRIX.items():
+        if path.endswith(file) and parameters.startswith(begin):
+            return name
+    return None
 
 
 def _faults() -> "Sequence[Fault]":
