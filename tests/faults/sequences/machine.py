@@ -4,10 +4,10 @@ import sys
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hypothesis import strategies as st
-from hypothesis.stateful import invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
@@ -40,6 +40,14 @@ VERBS: dict[Intent, Callable[..., object]] = {
     Intent.RUN: verbs.resume,
     Intent.CANCEL: partial(jobs.set_intent, intent=Intent.CANCEL),
 }
+submissions: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {
+        "kind": st.sampled_from(list(KINDS)),
+        "priority": st.sampled_from((0, 50, 100)),
+        "max_retries": st.sampled_from((1, 0, 3)),
+        "preemptible": st.booleans(),
+    }
+)
 picks = st.integers(0, 11)
 """Which of the things that there are: from the newest on, round and round."""
 host_names = st.sampled_from(HOSTS)
@@ -55,21 +63,23 @@ class Machine(Play):
 
     # Users
 
-    @precondition(lambda self: len(self.jobs) < MOST_JOBS)
-    @rule(
-        kind=st.sampled_from(list(KINDS)),
-        priority=st.sampled_from((0, 50, 100)),
-        max_retries=st.sampled_from((1, 0, 3)),
-        preemptible=st.booleans(),
-        wake=wakes,
-    )
-    def submit(self, kind: str, priority: int, max_retries: int, preemptible: bool, wake: bool) -> None:
-        self.submit_job(kind, priority=priority, max_retries=max_retries, preemptible=preemptible)
+    @initialize(first=st.lists(submissions, min_size=1, max_size=3), wake=wakes)
+    def begin(self, first: list[dict[str, Any]], wake: bool) -> None:
+        """Most calls are about jobs: a sequence does not wait for one by chance."""
+        for submission in first:
+            self.submit_job(**submission)
         self._wake(wake)
 
-    @precondition(lambda self: self.jobs)
+    @precondition(lambda self: len(self.jobs) < MOST_JOBS)
+    @rule(submission=submissions, wake=wakes)
+    def submit(self, submission: dict[str, Any], wake: bool) -> None:
+        self.submit_job(**submission)
+        self._wake(wake)
+
     @rule(
-        pick=picks, intents=st.lists(st.sampled_from((Intent.PAUSE, Intent.RUN, Intent.CANCEL)), max_size=3), wake=wakes
+        pick=picks,
+        intents=st.lists(st.sampled_from((Intent.PAUSE, Intent.RUN, Intent.CANCEL)), min_size=1, max_size=3),
+        wake=wakes,
     )
     def intend(self, pick: int, intents: list[Intent], wake: bool) -> None:
         """A user says what they want of a job, and may change their mind: what follows must follow from any state."""
@@ -84,7 +94,6 @@ class Machine(Play):
             self.holds()
         self._wake(wake)
 
-    @precondition(lambda self: self.jobs)
     @rule(pick=picks, wake=wakes)
     def retry(self, pick: int, wake: bool) -> None:
         job = self._job(pick, first=State.FAILED)
@@ -95,7 +104,6 @@ class Machine(Play):
             self.refuse(StateConflictError, call)
         self._wake(wake)
 
-    @precondition(lambda self: self.jobs)
     @rule(pick=picks, priority=st.sampled_from((0, 50, 100)))
     def put_elsewhere_in_the_line(self, pick: int, priority: int) -> None:
         job = self._job(pick)
@@ -108,6 +116,7 @@ class Machine(Play):
     def plan(self) -> None:
         self.plan_once()
 
+    @precondition(lambda self: any(job.rests for job in self.jobs.values()))
     @rule(wake=wakes)
     def rest(self, wake: bool) -> None:
         self.end_rests()
@@ -124,6 +133,7 @@ class Machine(Play):
         if tick:
             self.expire()
 
+    @precondition(lambda self: self.open)
     @rule()
     def tick(self) -> None:
         self.expire()
@@ -131,22 +141,28 @@ class Machine(Play):
     # Supervisors
 
     @precondition(lambda self: self.open)
-    @rule(pick=picks, what=st.sampled_from(("metrics", "checkpoint", "epoch")), steps=st.integers(1, 3))
-    def go_on(self, pick: int, what: str, steps: int) -> None:
-        """A supervisor claims its placement, or, where it has it, ships what its ranks have done."""
+    @rule(pick=picks, whats=st.lists(st.sampled_from(("metrics", "checkpoint", "epoch")), min_size=1, max_size=4))
+    def go_on(self, pick: int, whats: list[str]) -> None:
+        """A supervisor claims its placement, or, where it has it, ships what its ranks have done; and so on."""
         share = _one_of(self.open, pick)
-        if not share.claimed:
-            self.claim(share)
-        elif share.placement.node_rank == 0:
-            self.ship(share, begun(share) or reports(share, what, steps=steps))
+        for steps, what in enumerate(whats, start=1):
+            if not share.claimed:
+                self.claim(share)
+            elif share.placement.node_rank == 0:
+                self.ship(share, begun(share) or reports(share, what, steps=steps))
+            self.holds()
 
     @precondition(lambda self: self.claimed)
-    @rule(pick=picks)
-    def renew(self, pick: int) -> None:
+    @rule(pick=picks, obeys=st.booleans())
+    def renew(self, pick: int, obeys: bool) -> None:
+        """A supervisor reports, and is told whether it has to stop."""
         share = _one_of(self.claimed, pick)
         renewal = self.do(partial(leases.renew, placement=share.placement))
         share.run_out = False
-        assert (renewal.orders.intent, renewal.orders.stop) == (share.job.intent, share.job.order)
+        orders = renewal.orders
+        assert (orders.intent, orders.stop) == (share.job.intent, share.job.order)
+        if obeys and (orders.intent is not Intent.RUN or orders.stop is not None):
+            self.end_share(share, "stopped in order")
 
     @precondition(lambda self: self.claimed)
     @rule(pick=picks, same=st.booleans())
@@ -192,13 +208,18 @@ class Machine(Play):
 
     # Workers and operators
 
-    @rule(name=host_names)
-    def fall_silent(self, name: str) -> None:
-        def pass_time(session: Session) -> None:
-            session.get_one(Host, name).heartbeat_at -= timedelta(hours=1)
-
-        self.do(pass_time)
-        self.fleet[name].silent = True
+    @rule(name=host_names, trouble=st.sampled_from(("fall silent", "take the name", "remove", "drain", "evict")))
+    def trouble_host(self, name: str, trouble: str) -> None:
+        """One rule for all that keeps jobs from a host: were they one each, the hosts would hardly have any."""
+        match trouble:
+            case "fall silent":
+                self._fall_silent(name)
+            case "take the name":
+                self._take_the_name(name)
+            case "remove":
+                self._remove(name)
+            case _:
+                self._drain(name, evict=trouble == "evict")
 
     @rule(name=host_names, wake=wakes)
     def come_back(self, name: str, wake: bool) -> None:
@@ -208,8 +229,23 @@ class Machine(Play):
         self.return_host(name)
         self._wake(wake)
 
-    @rule(name=host_names)
-    def take_the_name(self, name: str) -> None:
+    @rule(name=host_names, device=st.sampled_from(DEVICES), wake=wakes)
+    def take_back(self, name: str, device: str, wake: bool) -> None:
+        """An operator lets a host have jobs again, and releases one of its devices."""
+        if self.fleet[name].removed:
+            self.refuse(NotFoundError, partial(maintenance.release, name=name, device=device))
+        else:
+            self.give_back(name, device)
+        self._wake(wake)
+
+    def _fall_silent(self, name: str) -> None:
+        def pass_time(session: Session) -> None:
+            session.get_one(Host, name).heartbeat_at -= timedelta(hours=1)
+
+        self.do(pass_time)
+        self.fleet[name].silent = True
+
+    def _take_the_name(self, name: str) -> None:
         """Another worker registers under a host's name, and gets it only where the one that has it is silent."""
         host = self.fleet[name]
         other = f"{int(host.worker.partition(':')[0]) + 1}:1@boot"
@@ -220,8 +256,7 @@ class Machine(Play):
         self.refuse(HostNameTakenError, beat(name, host.worker))
         host.worker, host.silent, host.removed = other, False, False
 
-    @rule(name=host_names)
-    def remove(self, name: str) -> None:
+    def _remove(self, name: str) -> None:
         """Refused while the host's worker reports, or something may run there yet."""
         host = self.fleet[name]
         call = partial(maintenance.remove, name=name)
@@ -233,8 +268,7 @@ class Machine(Play):
             self.do(call)
             host.removed, host.drained = True, False
 
-    @rule(name=host_names, evict=st.booleans())
-    def drain(self, name: str, evict: bool) -> None:
+    def _drain(self, name: str, *, evict: bool) -> None:
         host = self.fleet[name]
         call = partial(maintenance.drain, name=name, evict=evict)
         if host.removed:
@@ -245,15 +279,6 @@ class Machine(Play):
         for share in self.open:
             if evict and share.placement.host_name == name:
                 share.job.order = share.job.order or StopOrder.DRAINED
-
-    @rule(name=host_names, device=st.sampled_from(DEVICES), wake=wakes)
-    def take_back(self, name: str, device: str, wake: bool) -> None:
-        """An operator lets a host have jobs again, and releases one of its devices."""
-        if self.fleet[name].removed:
-            self.refuse(NotFoundError, partial(maintenance.release, name=name, device=device))
-        else:
-            self.give_back(name, device)
-        self._wake(wake)
 
     # What must hold
 
@@ -279,6 +304,7 @@ class Machine(Play):
                 self.end_share(share, "stopped in order" if is_to_stop else "complete")
             self.end_rests()  # an attempt that had lost one of its hosts before ends only now
             self.plan_once()
+            self.holds()
         self.holds()
         for job in self.jobs.values():
             if job.state is State.QUEUED:
