@@ -1,6 +1,7 @@
 """Care for placements whose processes cannot be killed: their devices are taken away, and nobody gets them."""
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -72,17 +73,22 @@ def test_a_placement_with_a_process_that_cannot_be_killed_keeps_its_devices_unti
 
 
 def test_a_worker_that_lost_its_name_in_mid_sweep_starts_nothing_for_the_host_any_more(
-    service: Service, tmp_path: Path
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    started: list[int] = []
+
+    def start(_care: Care, placement: Placement) -> "subprocess.Popen[bytes]":
+        started.append(placement.id)
+        return subprocess.Popen(["true"])  # a supervisor would look for its placement in the default database
+
+    monkeypatch.setattr(Care, "_start_supervisor", start)
     service.fall_silent("alpha")
     service.register(worker="2:2@boot")
-    placement = service.launch("0")
-    with service.database.session_scope() as session:
-        attempts.get_placement(session, placement.id).run_dir = str(tmp_path / "run")
+    service.launch("0")
 
     Care(service.database, settings(tmp_path), Fitness(tmp_path)).round()
 
-    assert not (tmp_path / "run").exists()
+    assert started == []
 
 
 def test_a_run_that_could_not_be_killed_keeps_later_rounds_from_others_for_one_look_only(
