@@ -10,6 +10,8 @@ from tests.faults.matrix import guest
 from tests.faults.matrix.fault import NEVER, Fault
 from tests.faults.matrix.ranks import wait_for_ranks
 from tests.faults.matrix.trial import Trial
+from tests.waiting import wait_until
+from trainer.process_identity import is_alive
 from trainer.run_dir import RunDir
 from worker.processes import marked_processes
 
@@ -30,7 +32,13 @@ def cut_off_for_long(trial: Trial) -> None:
     job_id = _submit_to_guest(trial)
     trial.pause(CUT_WITHIN_S)
     cut_at = time.monotonic()
+    supervisor = trial.service.placement(job_id).supervisor
+    assert supervisor is not None
+    trial.standing.add(int(supervisor.partition(":")[0]))  # it tells of the end of its ranks, for as long as that takes
     trial.meanwhile.callback(_takes_work, trial, host)
+    trial.meanwhile.callback(
+        wait_until, lambda: not is_alive(supervisor), timeout_s=30, what="the supervisor to leave once it is heard"
+    )
     trial.meanwhile.enter_context(host.cut_off())
     trial.meanwhile.callback(lambda: time.sleep(max(0.0, cut_at + LONG_S - time.monotonic())))
     trial.struck()

@@ -17,6 +17,9 @@ from tests.waiting import wait_until
 from trainer.journal import CheckpointSaved, read_records
 from trainer.run_dir import RunDir
 
+FLUSHED_PACE_S = 0.4
+FLUSHED_WITHIN_S = 5
+"""Seconds from submission; a run at that pace then goes on for several ticks."""
 BROKER_AWAY_S = 60
 LISTENS_WITHIN_S = 60
 """A worker asks for its broker ever more seldom; meanwhile its tick does without."""
@@ -28,19 +31,28 @@ STRIKES_WITHIN_S = 6
 
 
 def flush_broker(trial: Trial) -> None:
-    """Whatever was to be woken by a message waits for a tick instead: one job runs, one is lost to the broker.
+    """Whatever was to be woken by a message waits for a tick instead: one job runs, and nobody hears of the next.
 
-    No worker takes the message of the second before it is lost: all of them stand still meanwhile.
+    No worker takes the message of that before it is lost: all of them stand still meanwhile. A tick finds the job, and
+    not only the message that comes when the other one ends.
     """
     valkey = trial.lane.valkey
-    trial.submit("0", ranks=1, by=trial.lane.post)
-    trial.pause(trial.length_s)
+    running = trial.submit("0", ranks=1, pace_s=FLUSHED_PACE_S, by=trial.lane.post)
+    trial.pause(FLUSHED_WITHIN_S)
     with trial.lane.workers_stopped():
         wait_until(lambda: not valkey.listeners(), timeout_s=10, what="the last call of each worker to be answered")
-        trial.submit("0", ranks=1, by=trial.lane.post)
+        unheard = trial.submit("1", ranks=1, by=trial.lane.post)
         wait_until(lambda: valkey.waiting(PLAN_QUEUE), timeout_s=10, what="a message that can be lost")
         valkey.flushall()
     trial.struck()
+
+    def assert_found_by_a_tick() -> None:
+        claimed_at, ended_at = trial.service.placement(unheard).claimed_at, trial.service.job(running).finished_at
+        assert claimed_at is not None
+        assert ended_at is not None
+        assert claimed_at < ended_at, trial.service.story(unheard)
+
+    trial.meanwhile.callback(assert_found_by_a_tick)
 
 
 def take_broker_away(trial: Trial) -> None:
@@ -114,7 +126,7 @@ def _assert_resumed(trial: Trial, job_id: int, saved_step: int) -> None:
 
 
 FAULTS = (
-    Fault("FLUSHALL of the broker", flush_broker),
+    Fault("FLUSHALL of the broker", flush_broker, ddp_every=NEVER),
     Fault("broker down for 60 s", take_broker_away),
     Fault("each wake-up delivered 100 times", echo_wake_ups),
     *(
