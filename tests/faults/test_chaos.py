@@ -95,8 +95,8 @@ def test_no_job_is_lost_doubled_or_left_over_while_everything_breaks(
     for name, number in storm.counts.most_common():
         tell(f"{number:5} {name}")
     tell("attempts:")
-    for outcome, number in outcomes(world).most_common():
-        tell(f"{number:5} {outcome}")
+    for end, number in ends(world).most_common():
+        tell(f"{number:5} {end}")
     tell("")
 
 
@@ -105,18 +105,22 @@ def tell_of_attempts(world: World, note: Callable[[str], None]) -> None:
     with world.service.database.session_scope(read_only=True) as session:
         for each in session.scalars(select(Attempt).order_by(Attempt.ended_at)):
             if each.outcome != Outcome.SUCCEEDED:
-                why = str((each.failure or {}).get("message")).partition("\n")[0]
                 times = f"{each.created_at:%X} to {each.ended_at:%X}"
-                note(f"job {each.job_id}, attempt {each.number}, {times}: {each.outcome}: {why}")
+                note(f"job {each.job_id}, attempt {each.number}, {times}: {_end_of(each)}")
 
 
-def outcomes(world: World) -> Counter[str]:
+def ends(world: World) -> Counter[str]:
     """How often attempts ended how."""
     with world.service.database.session_scope(read_only=True) as session:
-        attempts = session.scalars(select(Attempt)).all()
-    return Counter(
-        f"{each.outcome}: {each.failure.get('cause')}" if each.failure else str(each.outcome) for each in attempts
-    )
+        return Counter(map(_end_of, session.scalars(select(Attempt))))
+
+
+def _end_of(attempt: Attempt) -> str:
+    """The outcome of an attempt, and why it did not succeed."""
+    if attempt.failure is None:
+        return str(attempt.outcome)
+    why, _, _more = str(attempt.failure.get("message")).partition("\n")
+    return f"{attempt.outcome}: {why.rstrip(' :')}"
 
 
 class Run:
