@@ -27,6 +27,7 @@ class Logs:
             with path.open("rb") as file:
                 file.seek(self._read.get(path, 0))
                 news = file.read()
+            news = news[: news.rfind(b"\n") + 1]  # the last line may not be whole yet
             self._read[path] = self._read.get(path, 0) + len(news)
             text = news.decode(errors="replace")
             told = DEFECTS.search(text)
