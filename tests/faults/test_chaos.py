@@ -84,7 +84,7 @@ def test_no_job_is_lost_doubled_or_left_over_while_everything_breaks(
         verdict.assert_all_is_well(world, users, work=work, reference=reference)
         assert storm.ended_by_themselves == []
         if count >= EACH_STRIKES_FROM:
-            assert {each.name for each in STRIKES} == set(storm.counts)
+            assert set(storm.counts) == {each.name for each in STRIKES}
     except BaseException as error:
         error.add_note(f"what struck when is in {log}, with seed {seed}")
         raise

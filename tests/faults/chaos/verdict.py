@@ -18,8 +18,9 @@ from tests.faults.matrix.logs import Logs
 
 def assert_all_is_well(world: World, users: Users, *, work: Sequence[Work], reference: int) -> None:
     """Assert it of the work, all of which is over; `reference` is a run of the digits that nothing struck."""
-    assert users.broken == []
-    assert sorted(each.key for each in users.accepted.values()) == sorted(each.key for each in work)
+    assert not users.broken, "\n".join(users.broken)
+    not_once = {each.key: 1 for each in work}.items() ^ Counter(each.key for each in users.accepted.values()).items()
+    assert not not_once, f"accepted, but not once each: {not_once}"
     _assert_one_job_for_each_key(world, users, reference)
     ended = _assert_ended_once(world, users)
     _assert_cancels_were_kept(world, users)
@@ -39,8 +40,10 @@ def _assert_one_job_for_each_key(world: World, users: Users, reference: int) -> 
     with world.service.database.session_scope(read_only=True) as session:
         stored = set(session.scalars(select(Job.id)))
         keys = dict(session.execute(select(SubmissionKey.key, SubmissionKey.job_id)).all())
-    assert stored == {*users.accepted, reference}
-    assert keys == {work.key: job_id for job_id, work in users.accepted.items()}
+    told = {*users.accepted, reference}
+    assert stored == told, f"stored, or told, but not both: jobs {sorted(stored ^ told)}"
+    not_both = keys.items() ^ {work.key: job_id for job_id, work in users.accepted.items()}.items()
+    assert not not_both, f"stored, or told, but not both: {sorted(not_both)}"
 
 
 def _assert_ended_once(world: World, users: Users) -> dict[int, State]:
