@@ -78,9 +78,9 @@ class Lane:
 
     def close(self) -> None:
         """End all that runs, and drop the database, also where a trial has left the servers down."""
-        self.postgres.start()
-        self.valkey.start()
-        self._closing.close()
+        with self._closing:
+            self.postgres.start()
+            self.valkey.start()
 
     def make_ready(self) -> None:
         """See that servers and workers run, as the next trial expects it."""
