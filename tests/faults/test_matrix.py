@@ -25,14 +25,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("fault", "number"), cells, ids=[f"{fault.slug}-{number:02}" for fault, number in cells])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lanes(
     postgres_session: PostgresServer,
     valkey_session: ValkeyServer,
     migrated_postgres_template: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator["Lanes"]:
-    """The lane of this test process, a new one after each trial that broke."""
+    """The lane of this test process, a new one after each trial that broke.
+
+    It ends with this module: its workers would else take the wake-ups of later tests from the broker that all share.
+    """
     lanes = Lanes(
         lambda: Lane(postgres_session, valkey_session, migrated_postgres_template, tmp_path_factory.mktemp("lane"))
     )
