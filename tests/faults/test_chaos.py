@@ -1,6 +1,6 @@
 """The chaos run: many short jobs, submitted over HTTP, while faults of every kind strike the whole service at random.
 
-`make faults` runs a thousand; `make test` twenty. Nothing may be lost, doubled, or left over.
+`make chaos` runs a thousand; `make test` twenty. Nothing may be lost, doubled, or left over.
 """
 
 import random

@@ -1,6 +1,6 @@
 """Sequences of calls drawn by lot, on both databases: after each call, all rows are what a model in plain Python says.
 
-`make faults` plays 5,000 on each; `make test` a few.
+`make sequences` plays 5,000 on each; `make test` a few.
 """
 
 from collections.abc import Callable, Iterator
