@@ -35,7 +35,7 @@ test: $(STAMP) ## Run all tests; they start their own PostgreSQL and Valkey serv
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 
 faults: $(STAMP) ## Strike with every fault, 20 times each, and write the table of docs/reliability.md
-	$(BIN)/python -m pytest tests/faults/test_races.py tests/faults/test_matrix.py -v -n 4 --dist load \
+	$(BIN)/python -m pytest tests/faults/test_races.py tests/faults/test_matrix.py -v -n 5 --dist load \
 	  --instants 20 --hold-scale 1 --races 1000 --table docs/reliability.md $(ARGS)
 
 sequences: $(STAMP) ## Play 5,000 sequences of calls on each database, for the same table

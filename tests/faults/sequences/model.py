@@ -92,6 +92,8 @@ class ModelJob:
     ends: list[Share] = field(default_factory=list)
     """Those of them that have ended, in this order."""
     moves: list[tuple[str | None, str | None]] = field(default_factory=list)
+    told: list[tuple[str, int, int]] = field(default_factory=list)
+    """What its attempts have reported: of which kind, by which attempt, at which step."""
 
     @property
     def is_live(self) -> bool:

@@ -164,6 +164,8 @@ class Play(RuleBasedStateMachine):
                     share.job.step = record.resumed_step
                 case Metrics() | EpochEnd() | Completed():
                     share.job.step = record.step
+            if isinstance(record, Metrics | CheckpointSaved | EpochEnd):
+                share.job.told.append((record.kind, share.placement.attempt, record.step))
 
     def end_share(self, share: Share, how: str, *, still_used: bool = False) -> None:
         """End a placement as its supervisor does, or its host's worker."""

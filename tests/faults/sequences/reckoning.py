@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 from jobs.states import TRANSITIONS, State, StopOrder
 from tests.faults.sequences.ledger import Ledger, Row, parsed
@@ -12,6 +13,12 @@ MOVES = "SELECT id, job_id, from_state, to_state FROM job_events WHERE kind = 's
 ATTEMPTS = "SELECT job_id, number, ended_at, stop_order FROM attempts ORDER BY job_id, number"
 PLACEMENTS = "SELECT id, job_id, attempt, created_at, ended_at, heartbeat_at, supervisor FROM placements"
 LEASES = "SELECT device_id, placement_id, acquired_at, released_at FROM leases ORDER BY acquired_at, id"
+REPORTS = {
+    "metrics": "SELECT job_id, attempt, step FROM metrics",
+    "checkpoint": "SELECT job_id, attempt, step FROM checkpoints",
+    "epoch": "SELECT job_id, attempt, detail FROM job_events WHERE kind = 'epoch'",
+}
+BEST = "SELECT job_id, attempt, step FROM checkpoints WHERE best"
 DEVICES = "SELECT id, host_name, name, losses, quarantined_at FROM devices"
 
 
@@ -39,6 +46,7 @@ class Reckoning:
         self._compare_jobs(jobs)
         self._compare_moves(jobs)
         self._compare_attempts(jobs)
+        self._compare_reports(jobs)
         ends = self._compare_placements(shares)
         self._compare_leases(shares, ends, self._compare_devices(fleet))
 
@@ -76,6 +84,15 @@ class Reckoning:
             assert not is_last or order == job.order, f"job {job_id} was told {order}, not {job.order}"
         assert numbers == {job.id: job.attempt for job in jobs.values() if job.attempt}
 
+    def _compare_reports(self, jobs: dict[int, ModelJob]) -> None:
+        """All that an attempt reported while it had its devices is there once, and nothing else is."""
+        for kind, query in REPORTS.items():
+            rows = sorted((job_id, number, _step(what)) for job_id, number, what in self._ledger.rows(query))
+            told = sorted((job.id, *each[1:]) for job in jobs.values() for each in job.told if each[0] == kind)
+            assert rows == told, f"{kind}: {rows}, not {told}"
+        saved = {job.id: each for job in jobs.values() for each in job.told if each[0] == "checkpoint"}
+        assert sorted(self._ledger.rows(BEST)) == sorted((job_id, *each[1:]) for job_id, each in saved.items())
+
     def _compare_placements(self, shares: Iterable[Share]) -> dict[int, Row]:
         known = {share.placement.id: share for share in shares}
         rows = {row[0]: row for row in self._ledger.rows(PLACEMENTS)}
@@ -112,3 +129,9 @@ class Reckoning:
             is_so = (losses, quarantined_at is not None)
             assert is_so == (device.losses, device.quarantined), f"{host_name} {name}: {is_so}"
         return found
+
+
+def _step(stored: Any) -> int:
+    """The step that a column tells, alone or in its JSON."""
+    detail = parsed(stored)
+    return int(detail["step"] if isinstance(detail, dict) else detail)
