@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, CheckConstraint, Double, Integer, MetaData, String
 from sqlalchemy.orm import DeclarativeBase
 
+from jobs.access import Role
 from jobs.column_types import UtcDateTime
 from jobs.states import Intent, Outcome, State
 
@@ -33,7 +34,7 @@ class Base(DeclarativeBase):
     }
 
 
-def one_of(column: str, values: type[State] | type[Intent] | type[Outcome]) -> CheckConstraint:
+def one_of(column: str, values: type[State] | type[Intent] | type[Outcome] | type[Role]) -> CheckConstraint:
     """Return the constraint that a column holds one of these values."""
     listed = ", ".join(f"'{value.value}'" for value in values)
     return CheckConstraint(f"{column} IN ({listed})", name=column)

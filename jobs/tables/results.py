@@ -26,6 +26,27 @@ class Metric(Base):
     kind: Mapped[str | None] = mapped_column(String(4))
 
 
+class MetricBucket(Base):
+    """What one attempt's values of one metric were over a stretch of steps, so that a long series is drawn without
+    reading all of it. Written with the values, in the same transaction."""
+
+    __tablename__ = "metric_buckets"
+    __table_args__ = (ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),)
+
+    job_id: Mapped[int] = mapped_column(Id, primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    attempt: Mapped[int] = mapped_column(primary_key=True)
+    bucket: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    """Number of the stretch: its steps divided by the length of one (`jobs.store.series`), rounded down."""
+    count: Mapped[int]
+    """Values in it, those that are not finite included."""
+    nonfinite: Mapped[int]
+    lowest: Mapped[float | None]
+    lowest_step: Mapped[int | None] = mapped_column(BigInteger)
+    highest: Mapped[float | None]
+    highest_step: Mapped[int | None] = mapped_column(BigInteger)
+
+
 class Checkpoint(Base):
     """A committed checkpoint file. `removed_at` is set once the trainer has let go of the file."""
 
