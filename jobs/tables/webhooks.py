@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Boolean, ForeignKey, Index, String, Text, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from jobs.tables.base import Base, Id
 
@@ -49,14 +49,20 @@ class Delivery(Base):
     message_id: Mapped[str] = mapped_column(String(64))
     """`webhook-id` of Standard Webhooks: the same for each try, so that a receiver can tell a repeat."""
     topic: Mapped[str] = mapped_column(String(32))
-    job_id: Mapped[int] = mapped_column(Id, ForeignKey("jobs.id"))
+    job_id: Mapped[int | None] = mapped_column(Id, ForeignKey("jobs.id"))
+    """The job that it tells of; None for a test."""
     payload: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
     due_at: Mapped[datetime | None]
     """When it is to be tried next; None once it is delivered or given up."""
+    claimed_at: Mapped[datetime | None]
+    """When a worker took it to send it, until that has told what came of it, or `due_at` is over."""
     tries: Mapped[int]
+    """Tries begun since it was written, or since somebody had it delivered again."""
     delivered_at: Mapped[datetime | None]
     given_up_at: Mapped[datetime | None]
+
+    log: Mapped[list["DeliveryTry"]] = relationship(order_by="DeliveryTry.id", lazy="raise")
 
 
 class DeliveryTry(Base):
