@@ -1,13 +1,14 @@
 """Cursor pages: the parameters, the answer, and reading one page of a query."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from sqlakeyset import InvalidPage, Marker, select_page, unserialize_bookmark
 from sqlalchemy import Select, exc
 from sqlalchemy.orm import Session
 
+from api.integers import IN_DIGITS
 from jobs.database import AWAY
 from jobs.errors import InvalidFilterError
 
@@ -23,7 +24,7 @@ class PageQuery(BaseModel):
 
     cursor: str | None = Field(default=None, max_length=4096)
     """`next_page` or `previous_page` of an earlier answer to the same query."""
-    size: int = Field(default=50, ge=1, le=1000)
+    size: Annotated[int, IN_DIGITS] = Field(default=50, ge=1, le=1000)
     """Most items on the page."""
 
 

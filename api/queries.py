@@ -7,6 +7,7 @@ from fastapi import Path
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from api.integers import IN_DIGITS
 from api.pages import PageQuery
 from jobs.errors import InvalidFilterError
 from jobs.states import State
@@ -15,9 +16,9 @@ from jobs.store.jobs import SORTS
 MAX_ID = 2**63 - 1
 """The largest number that a database column holds."""
 
-JobId = Annotated[int, Path(ge=1, le=MAX_ID, description="Id of the job.")]
+JobId = Annotated[int, Path(ge=1, le=MAX_ID, description="Id of the job."), IN_DIGITS]
 Text = Annotated[str, Field(max_length=255, pattern=r"^[^\x00]*$")]
-Number = Annotated[int, Field(ge=0, le=MAX_ID)]
+Number = Annotated[int, Field(ge=0, le=MAX_ID), IN_DIGITS]
 Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))]
 """A time that can be written in every zone, as one in the year 1 or 9999 may not."""
 
@@ -45,7 +46,7 @@ class JobQuery(PageQuery):
     """Only jobs whose name contains this, upper or lower case."""
     user: Text | None = None
     """Only jobs for this user."""
-    parent: Annotated[int, Field(ge=1, le=MAX_ID)] | None = None
+    parent: Annotated[int, Field(ge=1, le=MAX_ID), IN_DIGITS] | None = None
     """Only jobs that were cloned from this one, or start from a checkpoint of it."""
     sort: Annotated[str, AfterValidator(_known_sort), Field(json_schema_extra={"enum": list(SORTS)})] = "-id"
     """Order; a minus means descending."""
@@ -91,7 +92,7 @@ class _FollowQuery(BaseModel):
 
     after: Number = 0
     """Only what came after this; the answer names it as `after`."""
-    limit: int = Field(default=200, ge=1, le=1000)
+    limit: Annotated[int, IN_DIGITS] = Field(default=200, ge=1, le=1000)
     """Most items in the answer."""
 
 
@@ -102,7 +103,7 @@ class EventQuery(_FollowQuery):
 class LogQuery(_FollowQuery):
     """Which pieces of the output."""
 
-    rank: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    rank: Annotated[int, Field(ge=0, le=2**31 - 1), IN_DIGITS] | None = None
     """Only the output of this global rank."""
-    attempt: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
+    attempt: Annotated[int, Field(ge=1, le=2**31 - 1), IN_DIGITS] | None = None
     """Only the output of this attempt."""

@@ -133,7 +133,9 @@ def test_cancelling_a_missing_job_is_not_found(api: ApiServer) -> None:
     problem_of(api.http.post("/jobs/999999/cancel"), 404)
 
 
-@pytest.mark.parametrize("job_id", ["0", "-1", "9" * 20, "9" * 5000, "abc", "%00", "1.5"])
+@pytest.mark.parametrize(
+    "job_id", ["0", "-1", "9" * 20, "9" * 5000, "abc", "%00", "1.5", "1_0", "+1", "01", "%201", "%D9%A1"]
+)
 def test_an_id_that_is_none_is_refused(api: ApiServer, job_id: str) -> None:
     for answer in (api.http.get(f"/jobs/{job_id}"), api.http.post(f"/jobs/{job_id}/cancel")):
         assert list(fields_of(answer)) == ["job_id"]
