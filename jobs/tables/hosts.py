@@ -22,6 +22,10 @@ class Host(Base):
     run_root: Mapped[str] = mapped_column(Text)
     catalog: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     """What its trainer can run; None until it has said so."""
+    roots: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    """What its operator lets jobs read and start there, as a `jobs.roots.Roots`; None of a worker that does not say."""
+    data_sets: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    """What lies in its data roots, each a `jobs.data_sets.DataSet`; None until it has looked."""
     address: Mapped[str | None]
     """Name or address at which the ranks of other hosts reach it."""
     storages: Mapped[list[str]]

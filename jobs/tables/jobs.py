@@ -51,6 +51,8 @@ class Job(Base):
     """Whom it is for; None is a user too, whose share all jobs with none have in common."""
     request: Mapped[str | None] = mapped_column(Text)
     """What the planner reads of the spec, as the JSON of a `jobs.planner.request.Request`; None before it was read."""
+    needs: Mapped[str | None] = mapped_column(Text)
+    """What a host's operator has to allow for it, as the JSON of a `jobs.roots.Needs`; None where any host will do."""
     waits_from: Mapped[datetime]
     """Since when it has had its place in the line: its submission, or the moment its user asked for it again."""
     not_before: Mapped[datetime | None]

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, ForeignKeyConstraint, Index, String, Text, UniqueConstraint
+from sqlalchemy import BigInteger, Boolean, ForeignKey, ForeignKeyConstraint, Index, String, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from jobs.tables.base import Base, Id
@@ -27,24 +27,24 @@ class Metric(Base):
 
 
 class MetricBucket(Base):
-    """What one attempt's values of one metric were over a stretch of steps, so that a long series is drawn without
-    reading all of it. Written with the values, in the same transaction."""
+    """What a job's series of one metric is over a stretch of steps, so that a long one is drawn without reading all of
+    it. Written in the transaction that writes the values, from those that the newest attempt there has reported."""
 
     __tablename__ = "metric_buckets"
-    __table_args__ = (ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),)
 
-    job_id: Mapped[int] = mapped_column(Id, primary_key=True)
+    job_id: Mapped[int] = mapped_column(Id, ForeignKey("jobs.id"), primary_key=True)
     name: Mapped[str] = mapped_column(primary_key=True)
-    attempt: Mapped[int] = mapped_column(primary_key=True)
     bucket: Mapped[int] = mapped_column(BigInteger, primary_key=True)
-    """Number of the stretch: its steps divided by the length of one (`jobs.store.series`), rounded down."""
+    """Number of the stretch: its steps divided by the length of one (`jobs.store.buckets`), rounded down."""
     count: Mapped[int]
-    """Values in it, those that are not finite included."""
-    nonfinite: Mapped[int]
+    """Steps in it that have a value, those included where it is not finite."""
     lowest: Mapped[float | None]
     lowest_step: Mapped[int | None] = mapped_column(BigInteger)
+    """The first step at which the value was the lowest."""
     highest: Mapped[float | None]
     highest_step: Mapped[int | None] = mapped_column(BigInteger)
+    gap_step: Mapped[int | None] = mapped_column(BigInteger)
+    """The first step at which the value was not finite."""
 
 
 class Checkpoint(Base):
@@ -54,6 +54,12 @@ class Checkpoint(Base):
     __table_args__ = (
         ForeignKeyConstraint(["job_id", "attempt"], ["attempts.job_id", "attempts.number"]),
         UniqueConstraint("job_id", "attempt", "path"),
+        Index(
+            "ix_checkpoints_doomed",
+            "host_name",
+            sqlite_where=text("doomed_at IS NOT NULL"),
+            postgresql_where=text("doomed_at IS NOT NULL"),
+        ),
     )
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
@@ -70,6 +76,8 @@ class Checkpoint(Base):
     values: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
     removed_at: Mapped[datetime | None]
+    doomed_at: Mapped[datetime | None]
+    """Since when file and copy are to be removed by its host's worker, at a user's word; None again once they are."""
     storage: Mapped[str | None]
     """Id of the storage that `path` lies in: a host that has it among its own can read the file."""
     copy_url: Mapped[str | None] = mapped_column(Text)

@@ -1,4 +1,5 @@
-"""The API whole: users, tokens and what was done with them, secrets, webhooks, the feed, buckets of metrics."""
+"""The API whole: users, tokens and what was done with them, secrets, webhooks, the feed, buckets of metrics,
+roots, and checkpoints that are to be removed."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,6 +13,25 @@ depends_on = None
 
 ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 ROLES = "role IN ('viewer', 'submitter', 'admin')"
+FILL_BUCKETS = """
+INSERT INTO metric_buckets (job_id, name, bucket, count, lowest, lowest_step, highest, highest_step, gap_step)
+SELECT job_id, name, bucket, count(*),
+    min(value), min(CASE WHEN from_lowest = 1 AND value IS NOT NULL THEN step END),
+    max(value), min(CASE WHEN from_highest = 1 AND value IS NOT NULL THEN step END),
+    min(CASE WHEN value IS NULL THEN step END)
+FROM (
+    SELECT job_id, name, step, value, step / 64 AS bucket,
+        row_number() OVER (PARTITION BY job_id, name, step / 64 ORDER BY value ASC NULLS LAST, step) AS from_lowest,
+        row_number() OVER (PARTITION BY job_id, name, step / 64 ORDER BY value DESC NULLS LAST, step) AS from_highest
+    FROM metrics
+    WHERE NOT EXISTS (
+        SELECT 1 FROM metrics AS newer
+        WHERE newer.job_id = metrics.job_id AND newer.name = metrics.name
+            AND newer.step = metrics.step AND newer.attempt > metrics.attempt
+    )
+) AS series
+GROUP BY job_id, name, bucket
+"""
 
 
 def upgrade() -> None:
@@ -19,6 +39,8 @@ def upgrade() -> None:
     _feed()
     _webhooks()
     _metric_buckets()
+    _roots()
+    _doomed_checkpoints()
 
 
 def _access() -> None:
@@ -152,18 +174,14 @@ def _metric_buckets() -> None:
         "metric_buckets",
         sa.Column("job_id", ID, nullable=False),
         sa.Column("name", sa.String(length=255), nullable=False),
-        sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("bucket", sa.BigInteger(), nullable=False),
         sa.Column("count", sa.Integer(), nullable=False),
-        sa.Column("nonfinite", sa.Integer(), nullable=False),
         sa.Column("lowest", sa.Double(), nullable=True),
         sa.Column("lowest_step", sa.BigInteger(), nullable=True),
         sa.Column("highest", sa.Double(), nullable=True),
         sa.Column("highest_step", sa.BigInteger(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["job_id", "attempt"],
-            ["attempts.job_id", "attempts.number"],
-            name=op.f("fk_metric_buckets_job_id_attempt_attempts"),
-        ),
-        sa.PrimaryKeyConstraint("job_id", "name", "attempt", "bucket", name=op.f("pk_metric_buckets")),
+        sa.Column("gap_step", sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name=op.f("fk_metric_buckets_job_id_jobs")),
+        sa.PrimaryKeyConstraint("job_id", "name", "bucket", name=op.f("pk_metric_buckets")),
     )
+    op.execute(FILL_BUCKETS)  # for the values that earlier releases have stored
