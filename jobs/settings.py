@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from jobs.addresses import parse_allowed
 from jobs.checkpoint_roots import refuse_unknown
 from jobs.errors import InvalidSettingsError
 
@@ -82,6 +83,11 @@ class Settings(BaseSettings):
     """Seconds that one stored figure stands for."""
     telemetry_days: float = Field(default=14, gt=0)
     """Days for which these are kept."""
+    webhook_allow: str | None = None
+    """Hosts, addresses and networks that webhooks may be sent to although they are not public, with commas between:
+    `hooks.lan,10.0.0.0/8`. The same for API and workers."""
+    webhook_days: float = Field(default=14, gt=0)
+    """Days for which it is kept what webhooks were told."""
     cpu_slots: int | None = Field(default=None, ge=0, le=4096)
     """CPU ranks this host runs at once; None takes the number of cores."""
     simulated_devices: int = Field(default=0, ge=0, le=1024)
@@ -100,6 +106,12 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute(cls, path: Path) -> Path:
         return path.expanduser().absolute()
+
+    @field_validator("webhook_allow")
+    @classmethod
+    def _hosts_or_networks(cls, text: str | None) -> str | None:
+        parse_allowed(text)
+        return text
 
     @field_validator("checkpoint_root")
     @classmethod

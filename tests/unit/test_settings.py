@@ -58,6 +58,7 @@ def test_a_variable_that_is_no_setting_is_passed_over(monkeypatch: pytest.Monkey
         ("RANKZERO_HOST_NAME", "a,b"),  # its worker would read two queues, and neither is its own
         ("RANKZERO_HOST_NAME", "a/b"),  # no path of the API could name it
         ("RANKZERO_CPU_SLOTS", "-1"),
+        ("RANKZERO_WEBHOOK_ALLOW", "10.0.0.0/33"),
         ("RANKZERO_SIMULATED_DEVICES", "2000"),
     ],
 )
