@@ -185,3 +185,17 @@ def _metric_buckets() -> None:
         sa.PrimaryKeyConstraint("job_id", "name", "bucket", name=op.f("pk_metric_buckets")),
     )
     op.execute(FILL_BUCKETS)  # for the values that earlier releases have stored
+
+
+def _roots() -> None:
+    op.add_column("hosts", sa.Column("roots", sa.JSON(none_as_null=True), nullable=True))
+    op.add_column("hosts", sa.Column("data_sets", sa.JSON(none_as_null=True), nullable=True))
+    op.add_column("jobs", sa.Column("needs", sa.Text(), nullable=True))
+    op.add_column("checkpoints", sa.Column("doomed_at", UtcDateTime(), nullable=True))
+    op.create_index(
+        "ix_checkpoints_doomed",
+        "checkpoints",
+        ["host_name"],
+        sqlite_where=sa.text("doomed_at IS NOT NULL"),
+        postgresql_where=sa.text("doomed_at IS NOT NULL"),
+    )
