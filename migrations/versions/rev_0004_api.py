@@ -191,6 +191,9 @@ def _roots() -> None:
     op.add_column("hosts", sa.Column("roots", sa.JSON(none_as_null=True), nullable=True))
     op.add_column("hosts", sa.Column("data_sets", sa.JSON(none_as_null=True), nullable=True))
     op.add_column("jobs", sa.Column("needs", sa.Text(), nullable=True))
+
+
+def _doomed_checkpoints() -> None:
     op.add_column("checkpoints", sa.Column("doomed_at", UtcDateTime(), nullable=True))
     op.create_index(
         "ix_checkpoints_doomed",
