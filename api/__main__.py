@@ -3,11 +3,21 @@
 import argparse
 import socket
 import sys
+from functools import partial
 
+import structlog
 import uvicorn
 
+from api.app import create_app
+from api.loopback import is_loopback
+from jobs.access import Access
+from jobs.database import AWAY, get_database
 from jobs.errors import InvalidSettingsError
 from jobs.logs import configure_logs
+from jobs.settings import get_settings
+from jobs.store import schema, tokens
+
+log = structlog.get_logger()
 
 
 def main() -> None:
@@ -17,22 +27,57 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=8000, help="port to listen on; 0 takes a free one")
     parser.add_argument("--fd", type=int, help="a bound socket that the starter hands over, in place of host and port")
     options = parser.parse_args()
+    # Not uvicorn's own `fd`: it takes the socket for a Unix one, and asyncio leaves Nagle's delay on for those.
+    sockets = None if options.fd is None else [socket.socket(fileno=options.fd)]
     try:
         configure_logs()
+        access = get_settings().access or _access_at(options.host if sockets is None else _address(sockets[0]))
     except InvalidSettingsError as error:
         sys.exit(f"rankzero api: {error}")
+    if access is Access.TOKENS and (reason := _why_unusable()):
+        sys.exit(f"rankzero api: {reason}")
     config = uvicorn.Config(
-        "api.app:create_app",
+        partial(create_app, access),
         factory=True,
         host=options.host,
         port=options.port,
         log_config=None,  # it logs as the service does (jobs.logs)
         access_log=False,
+        # A client can claim any address in X-Forwarded-For.
+        proxy_headers=False,
         timeout_graceful_shutdown=5,
     )
-    # Not uvicorn's own `fd`: it takes the socket for a Unix one, and asyncio leaves Nagle's delay on for those.
-    sockets = None if options.fd is None else [socket.socket(fileno=options.fd)]
     uvicorn.Server(config).run(sockets=sockets)
+
+
+def _access_at(address: str) -> Access:
+    """Return how principals are known where the settings do not say, by the address that is listened on."""
+    return Access.LOOPBACK if address == "localhost" or is_loopback(address) else Access.TOKENS
+
+
+def _address(listener: socket.socket) -> str:
+    name = listener.getsockname()
+    return str(name[0]) if isinstance(name, tuple) else ""
+
+
+def _why_unusable() -> str | None:
+    """Why nobody could use a service that asks for tokens, and what to do; None where somebody can.
+
+    A database that does not answer is no reason: until it does, nobody is let in.
+    """
+    try:
+        with get_database().session_scope(read_only=True) as session:
+            if not schema.is_current(session):
+                return "the database lacks this version's schema; run: python -m jobs.database upgrade"
+            if tokens.has_admin(session):
+                return None
+    except AWAY as error:
+        log.warning("database_silent", error=str(error).splitlines()[0])
+        return None
+    return (
+        "beyond this machine it asks for tokens, and there is none of an admin; make one: "
+        "python -m jobs.tokens create --user NAME --role admin"
+    )
 
 
 if __name__ == "__main__":

@@ -10,9 +10,12 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from api import errors
+from api.gate import Gate
 from api.routes import health, hosts, jobs, plan, quotas, telemetry, verbs
+from jobs.access import Access
 from jobs.database import get_database
 from jobs.logs import configure_logs
+from jobs.settings import get_settings
 
 
 class Application(FastAPI):
@@ -35,8 +38,11 @@ class Application(FastAPI):
         return self.openapi_schema
 
 
-def create_app() -> FastAPI:
-    """Return the application; its settings are those of the process (`jobs.settings`)."""
+def create_app(access: Access | None = None) -> FastAPI:
+    """Return the application; its settings are those of the process (`jobs.settings`).
+
+    `access` counts where the settings name none. Without either it asks for tokens: it cannot know who reaches it.
+    """
     app = Application(
         title="RankZero",
         version=version("rankzero"),
@@ -50,6 +56,7 @@ def create_app() -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         responses=errors.DOCUMENTED,
     )
+    app.add_middleware(Gate, access=get_settings().access or access or Access.TOKENS)
     errors.install(app)
     app.include_router(plan.router)  # before the routes that would take its path for a job's id
     app.include_router(jobs.router)

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from jobs.column_types import storable
 from jobs.database import AWAY
 from jobs.errors import (
+    ForbiddenError,
     InvalidChangesError,
     InvalidFilterError,
     InvalidSpecError,
@@ -65,6 +66,8 @@ def _documented(description: str) -> dict[str, Any]:
 
 
 DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    401: _documented("No token that counts came with the request."),
+    403: _documented("The token's role does not allow it, or it is another user's; `detail` says who may."),
     404: _documented("There is no such thing."),
     422: _documented("A field or parameter is wrong; `errors` names each."),
     503: _documented("The database does not answer now; the same request may succeed later."),
@@ -89,10 +92,11 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(InvalidChangesError, _invalid_changes)
     app.add_exception_handler(InvalidFilterError, _invalid_filter)
     app.add_exception_handler(KeyReusedError, _key_reused)
+    app.add_exception_handler(ForbiddenError, _forbidden)
     app.add_exception_handler(NotFoundError, _not_found)
     app.add_exception_handler(StateConflictError, _conflict)
     for silent in AWAY:
-        app.add_exception_handler(silent, _database_silent)
+        app.add_exception_handler(silent, database_silent)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -121,6 +125,27 @@ def body_too_large() -> Response:
     return problem(413, f"the body is larger than {MAX_BODY_BYTES} bytes", headers={"Connection": "close"})
 
 
+def unauthenticated(detail: str) -> Response:
+    """Return the answer to a request that does not say, or not truly, on whose behalf it is made."""
+    return problem(401, detail, headers={"WWW-Authenticate": 'Bearer realm="rankzero"'})
+
+
+def forbidden(detail: str) -> Response:
+    """Return the answer to a request that nothing would make allowed, whoever makes it."""
+    return problem(403, detail)
+
+
+def misdirected(detail: str) -> Response:
+    """Return the answer to a request for a name that is not this service's."""
+    return problem(421, detail)
+
+
+async def database_silent(request: Request, error: Exception) -> Response:
+    """Return the answer where the database does not."""
+    log.warning("database_silent", path=request.url.path, error=str(error).splitlines()[0])
+    return problem(503, "the database does not answer; try again later", headers={"Retry-After": "5"})
+
+
 async def _invalid_request(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     if isinstance(error.body, bytes):
@@ -147,17 +172,16 @@ async def _key_reused(_request: Request, error: Exception) -> Response:
     return problem(422, str(error), errors=[FieldError(field="Idempotency-Key", message=str(error))])
 
 
+async def _forbidden(_request: Request, error: Exception) -> Response:
+    return forbidden(str(error))
+
+
 async def _not_found(_request: Request, error: Exception) -> Response:
     return problem(404, str(error))
 
 
 async def _conflict(_request: Request, error: Exception) -> Response:
     return problem(409, str(error))
-
-
-async def _database_silent(request: Request, error: Exception) -> Response:
-    log.warning("database_silent", path=request.url.path, error=str(error).splitlines()[0])
-    return problem(503, "the database does not answer; try again later", headers={"Retry-After": "5"})
 
 
 async def _refused(request: Request, error: Exception) -> Response:

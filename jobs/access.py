@@ -1,7 +1,16 @@
-"""Who may do what: roles, and the principal on whose behalf a request is made."""
+"""Who may do what: roles, the principal on whose behalf a request is made, and how one is known."""
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+
+class Access(StrEnum):
+    """How the API knows who makes a request."""
+
+    LOOPBACK = "loopback"
+    """Whoever sits at its machine may do anything; nobody else reaches it."""
+    TOKENS = "tokens"
+    """By the token that comes with each request."""
 
 
 class Role(StrEnum):
@@ -19,6 +28,10 @@ class Role(StrEnum):
         ranks = list(Role)
         return ranks.index(self) >= ranks.index(other)
 
+    def within(self, limit: "Role") -> "Role":
+        """Return this role, or `limit` where that is less."""
+        return self if limit.includes(self) else limit
+
 
 @dataclass(frozen=True)
 class Principal:
@@ -31,6 +44,10 @@ class Principal:
 
     def may(self, role: Role) -> bool:
         return self.role.includes(role)
+
+    def owns(self, owner: str | None) -> bool:
+        """Whether what belongs to `owner` is theirs to act on: their own, or with the role admin that of anybody."""
+        return self.may(Role.ADMIN) or (owner is not None and owner == self.user)
 
 
 LOCAL = Principal(user=None, role=Role.ADMIN)

@@ -9,6 +9,10 @@ class NotFoundError(JobError):
     """No such job, attempt or host; the message names it."""
 
 
+class ForbiddenError(JobError):
+    """The principal may not do this; says who may. Nothing was written."""
+
+
 class InvalidSpecError(JobError, ValueError):
     """A spec that parses but cannot run anywhere; names the field and the way out."""
 

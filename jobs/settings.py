@@ -8,6 +8,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from jobs.access import Access
 from jobs.addresses import parse_allowed
 from jobs.checkpoint_roots import refuse_unknown
 from jobs.errors import InvalidSettingsError
@@ -24,6 +25,9 @@ class Settings(BaseSettings):
     """SQLAlchemy URL of the database: `postgresql+psycopg://…` or `sqlite:///file`."""
     broker_url: str = "redis://127.0.0.1:6379/0"
     """Celery broker; it carries wake-ups only and may be lost at any time."""
+    access: Access | None = None
+    """Who may use the API. `loopback`: anybody at its own machine, with no token, and nobody else. `tokens`: whoever
+    has a token. None takes `loopback` where `python -m api` listens on a loopback address, and else `tokens`."""
     run_root: Path = Path("runs")
     """Folder for the run directories of this host."""
     host_name: str = Field(default_factory=socket.gethostname, max_length=255, pattern=r"^[^\s,/]+$")

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from api.access import Submitter, Viewer
 from api.models import Attempts, Checkpoint, Event, Events, Job, LogChunk, Logs, Metric, SubmittedJob
 from api.pages import Page, read_page
 from api.queries import CheckpointQuery, EventQuery, JobId, JobQuery, LogQuery, MetricQuery
@@ -11,25 +12,26 @@ from api.session import reading, writing
 from api.submissions import IdempotencyKey, answer_submission
 from api.views import view_attempts, with_positions
 from jobs.spec import JobSpec
-from jobs.store import idempotency, jobs, reports
+from jobs.store import audit, idempotency, jobs, reports
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
 @router.post("", status_code=201, summary="Submit a job")
-def submit_job(spec: JobSpec, response: Response, key: IdempotencyKey = None) -> SubmittedJob:
+def submit_job(spec: JobSpec, response: Response, by: Submitter, key: IdempotencyKey = None) -> SubmittedJob:
     """Store a job as queued and return it; `warnings` says what its submitter should know.
 
     Once this has answered 201 the job is not lost, whatever dies. Where no answer came, send it again under the same
     `Idempotency-Key`.
     """
     with writing() as session:
-        submission = idempotency.once(session, key, spec, lambda: jobs.submit(session, spec))
+        submission = idempotency.once(session, key, spec, lambda: jobs.submit(session, spec, by=by), by=by)
+        audit.record(session, by, "submit_job", f"jobs/{submission.job.id}")
     return answer_submission(submission, response)
 
 
 @router.get("", summary="List jobs")
-def list_jobs(query: Annotated[JobQuery, Query()]) -> Page[Job]:
+def list_jobs(query: Annotated[JobQuery, Query()], _: Viewer) -> Page[Job]:
     """Return one page of the jobs that match every filter."""
     found = jobs.select_jobs(
         states=query.state,
@@ -45,7 +47,7 @@ def list_jobs(query: Annotated[JobQuery, Query()]) -> Page[Job]:
 
 
 @router.get("/{job_id}", summary="Show a job")
-def get_job(job_id: JobId) -> Job:
+def get_job(job_id: JobId, _: Viewer) -> Job:
     """Return one job."""
     with reading() as session:
         (job,) = with_positions(session, [Job.model_validate(jobs.get(session, job_id))])
@@ -53,7 +55,7 @@ def get_job(job_id: JobId) -> Job:
 
 
 @router.get("/{job_id}/metrics", summary="List metric values")
-def list_metrics(job_id: JobId, query: Annotated[MetricQuery, Query()]) -> Page[Metric]:
+def list_metrics(job_id: JobId, query: Annotated[MetricQuery, Query()], _: Viewer) -> Page[Metric]:
     """Return one page of a job's metric values, by name and step; for each step that of the newest attempt there."""
     with reading() as session:
         jobs.get(session, job_id)
@@ -62,7 +64,7 @@ def list_metrics(job_id: JobId, query: Annotated[MetricQuery, Query()]) -> Page[
 
 
 @router.get("/{job_id}/checkpoints", summary="List checkpoints")
-def list_checkpoints(job_id: JobId, query: Annotated[CheckpointQuery, Query()]) -> Page[Checkpoint]:
+def list_checkpoints(job_id: JobId, query: Annotated[CheckpointQuery, Query()], _: Viewer) -> Page[Checkpoint]:
     """Return one page of a job's checkpoints, oldest first."""
     with reading() as session:
         jobs.get(session, job_id)
@@ -70,14 +72,14 @@ def list_checkpoints(job_id: JobId, query: Annotated[CheckpointQuery, Query()]) 
 
 
 @router.get("/{job_id}/attempts", summary="List attempts")
-def list_attempts(job_id: JobId) -> Attempts:
+def list_attempts(job_id: JobId, _: Viewer) -> Attempts:
     """Return a job's attempts, oldest first, with the hosts and devices each was given."""
     with reading() as session:
         return view_attempts(session, job_id)
 
 
 @router.get("/{job_id}/events", summary="List events")
-def list_events(job_id: JobId, query: Annotated[EventQuery, Query()]) -> Events:
+def list_events(job_id: JobId, query: Annotated[EventQuery, Query()], _: Viewer) -> Events:
     """Return what happened to a job, oldest first; `after` continues where the last answer ended."""
     with reading() as session:
         jobs.get(session, job_id)
@@ -86,7 +88,7 @@ def list_events(job_id: JobId, query: Annotated[EventQuery, Query()]) -> Events:
 
 
 @router.get("/{job_id}/logs", summary="Read the output of the ranks")
-def list_logs(job_id: JobId, query: Annotated[LogQuery, Query()]) -> Logs:
+def list_logs(job_id: JobId, query: Annotated[LogQuery, Query()], _: Viewer) -> Logs:
     """Return a part of what a job's ranks printed, in the order it was shipped; `after` continues."""
     found = reports.select_logs(job_id, rank=query.rank, attempt=query.attempt, after=query.after)
     with reading() as session:

@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter
 
+from api.access import Viewer
 from api.plans import Plan, view_plan
 from api.session import reading
 from jobs.forecast import foresee
@@ -11,7 +12,7 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
 @router.post("/plan", summary="Plan a job without submitting it")
-def plan_job(spec: JobSpec) -> Plan:
+def plan_job(spec: JobSpec, _: Viewer) -> Plan:
     """Return whether a job would start now and where, or else what it would wait for; nothing is stored.
 
     Refuses what `POST /jobs` refuses.

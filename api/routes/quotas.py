@@ -4,13 +4,14 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path
 
+from api.access import Admin, Viewer
 from api.fleet import Quota, Quotas, QuotaSetting
 from api.quota_views import view_quota, view_quotas
 from api.session import reading, writing
 from jobs import wakeups
 from jobs.errors import InvalidFilterError
 from jobs.planner.view import Account
-from jobs.store import quotas
+from jobs.store import audit, quotas
 
 router = APIRouter(prefix="/quotas", tags=["quotas"])
 
@@ -27,19 +28,20 @@ Subject = Annotated[
 
 
 @router.get("", summary="List quotas and use")
-def list_quotas() -> Quotas:
+def list_quotas(_: Viewer) -> Quotas:
     """Return every quota with what its jobs hold and have used lately, and the same of each user."""
     with reading() as session:
         return view_quotas(session)
 
 
 @router.put("/{kind}/{subject:path}", summary="Set a quota")
-def put_quota(kind: Kind, subject: Subject, setting: QuotaSetting) -> Quota:
+def put_quota(kind: Kind, subject: Subject, setting: QuotaSetting, by: Admin) -> Quota:
     """Set the quota of a user or a label in place of the one it had, and return it.
 
     Jobs that run already go on, also where they hold more; the next ones wait.
     """
     with writing() as session:
+        audit.record(session, by, "put_quota", f"quotas/{kind}/{subject}", **setting.model_dump())
         quotas.put(session, _account(kind, subject), max_devices=setting.max_devices, share=setting.share)
         quota = view_quota(session, kind, subject)
     wakeups.wake_planner()  # a higher limit lets jobs start
@@ -47,9 +49,10 @@ def put_quota(kind: Kind, subject: Subject, setting: QuotaSetting) -> Quota:
 
 
 @router.delete("/{kind}/{subject:path}", status_code=204, summary="Remove a quota")
-def delete_quota(kind: Kind, subject: Subject) -> None:
+def delete_quota(kind: Kind, subject: Subject, by: Admin) -> None:
     """Remove the quota of a user or a label."""
     with writing() as session:
+        audit.record(session, by, "delete_quota", f"quotas/{kind}/{subject}")
         quotas.remove(session, _account(kind, subject))
     wakeups.wake_planner()
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
+from api.access import Viewer
 from api.models import DeviceSample
 from api.pages import Page, read_page
 from api.queries import JobId, TelemetryQuery, Text
@@ -16,7 +17,7 @@ router = APIRouter(tags=["telemetry"])
 
 @router.get("/hosts/{name}/telemetry", summary="Show what a host's GPUs did")
 def list_host_telemetry(
-    name: Annotated[Text, Path(description="Name of the host.")], query: Annotated[TelemetryQuery, Query()]
+    name: Annotated[Text, Path(description="Name of the host.")], query: Annotated[TelemetryQuery, Query()], _: Viewer
 ) -> Page[DeviceSample]:
     """Return one page of what each GPU of a host did, by time."""
     with reading() as session:
@@ -26,7 +27,7 @@ def list_host_telemetry(
 
 
 @router.get("/jobs/{job_id}/telemetry", summary="Show what a job's GPUs did")
-def list_job_telemetry(job_id: JobId, query: Annotated[TelemetryQuery, Query()]) -> Page[DeviceSample]:
+def list_job_telemetry(job_id: JobId, query: Annotated[TelemetryQuery, Query()], _: Viewer) -> Page[DeviceSample]:
     """Return one page of what each GPU did while a job held it, over all its attempts, by time.
 
     The first and the last figures of an attempt may also be of whoever had the GPU before or after it.

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
+from jobs.access import LOCAL, Principal
 from jobs.database import lock_key, now
 from jobs.errors import InvalidSpecError, KeyReusedError
 from jobs.store.jobs import Submission, get
@@ -23,17 +24,23 @@ KEPT = timedelta(days=7)
 
 
 def once(
-    session: Session, key: str | None, asked: BaseModel, submit: Callable[[], Submission], *, of: int | None = None
+    session: Session,
+    key: str | None,
+    asked: BaseModel,
+    submit: Callable[[], Submission],
+    *,
+    by: Principal = LOCAL,
+    of: int | None = None,
 ) -> Submission:
     """Submit, or return the job that was stored under `key` before, as it is now; without a key, submit.
 
-    `asked` is what was asked for, and `of` the job that it is about. Raises KeyReusedError where the key was given to
-    something else.
+    `asked` is what was asked for, by whom, and `of` the job that it is about. Raises KeyReusedError where the key was
+    given to something else, or by another user.
     """
     if key is None:
         return submit()
     lock_key(session, key)  # of many at once, the first submits and the others find what it stored
-    digest = _digest(asked, of)
+    digest = _digest(asked, by, of)
     known = session.get(SubmissionKey, key, populate_existing=True)
     if known is None:
         submission = submit()
@@ -50,10 +57,10 @@ def forget(session: Session, at: datetime) -> None:
     session.execute(delete(SubmissionKey).where(SubmissionKey.created_at < at - KEPT))
 
 
-def _digest(asked: BaseModel, of: int | None) -> str:
+def _digest(asked: BaseModel, by: Principal, of: int | None) -> str:
     try:
         # Not pydantic's own JSON, which knows no lone surrogates: a client may send them, as escapes.
-        text = json.dumps([type(asked).__name__, of, asked.model_dump()], sort_keys=True, default=str)
+        text = json.dumps([type(asked).__name__, by.user, of, asked.model_dump()], sort_keys=True, default=str)
     except RecursionError as error:
         raise InvalidSpecError("body", "nested too deep") from error
     return hashlib.sha256(text.encode()).hexdigest()

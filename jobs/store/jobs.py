@@ -6,10 +6,11 @@ from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
 from jobs import catalogs
+from jobs.access import LOCAL, Principal
 from jobs.checkpoint_roots import refuse_unknown
 from jobs.column_types import json_each_text
 from jobs.database import now
-from jobs.errors import InvalidSpecError, NotFoundError
+from jobs.errors import ForbiddenError, InvalidSpecError, NotFoundError
 from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
 from jobs.spec import JobSpec
@@ -29,12 +30,17 @@ class Submission:
     warnings: tuple[str, ...]
 
 
-def submit(session: Session, spec: JobSpec, *, parent_id: int | None = None) -> Submission:
-    """Store a job as queued; `parent_id` is the job it is a copy of, else the one it starts from is its parent.
+def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id: int | None = None) -> Submission:
+    """Store a job as queued, for its submitter where it names nobody; `parent_id` is the job it is a copy of, else the
+    one it starts from is its parent.
 
     Raises InvalidSpecError for a recipe, model or data set that no registered host knows, for a checkpoint to start
-    from that is not there, and for a checkpoint root of no known scheme.
+    from that is not there, and for a checkpoint root of no known scheme; ForbiddenError for a job for somebody else.
     """
+    if spec.user is None and by.user is not None:
+        spec = spec.model_copy(update={"user": by.user})
+    elif spec.user is not None and not by.owns(spec.user):
+        raise ForbiddenError(f"user: only the role admin may submit for {spec.user}; leave it out")
     catalogs.check(spec, hosts.catalogs(session))
     # Here and not in the spec itself: a stored one stays readable, whatever a host has installed.
     try:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
+from jobs.access import LOCAL, Principal
 from jobs.changes import Clone, JobChanges, Place
 from jobs.database import now
 from jobs.errors import InvalidChangesError, InvalidSpecError, StateConflictError
@@ -90,10 +91,10 @@ def change(session: Session, job_id: int, changes: JobChanges) -> Job:
     return get(session, job_id)
 
 
-def clone(session: Session, job_id: int, wanted: Clone) -> Submission:
+def clone(session: Session, job_id: int, wanted: Clone, *, by: Principal = LOCAL) -> Submission:
     """Submit a new job like this one, whatever its state, with changes.
 
-    Raises InvalidChangesError where that makes no valid spec, and InvalidSpecError as `submit` does.
+    Raises InvalidChangesError where that makes no valid spec, and InvalidSpecError and ForbiddenError as `submit` does.
     """
     job = get(session, job_id)
     # A spec never changes; what its user has changed since is in columns.
@@ -107,7 +108,7 @@ def clone(session: Session, job_id: int, wanted: Clone) -> Submission:
         raise InvalidChangesError(f"job {job_id}'s spec with these changes") from error
     except RecursionError as error:
         raise InvalidSpecError("changes", "nested too deep") from error
-    return submit(session, spec, parent_id=job_id)
+    return submit(session, spec, by=by, parent_id=job_id)
 
 
 def _move_to(session: Session, job: Job, place: Place) -> None:

@@ -1,0 +1,48 @@
+"""The audit: what principals did and were refused, written in the transaction of what they did."""
+
+from typing import Any
+
+import structlog
+from sqlalchemy.orm import Session
+
+from jobs.access import Principal
+from jobs.column_types import storable
+from jobs.database import now
+from jobs.errors import ForbiddenError
+from jobs.store import jobs
+from jobs.tables import AuditEvent
+
+_WRITTEN = "audited"
+
+
+def record(session: Session, by: Principal, action: str, subject: str | None, **detail: Any) -> None:
+    """Note that `by` does `action`, an operation of the schema, to `subject`, a path such as `hosts/alpha`.
+
+    The request's id is that of the log's context, so that the lines of the log about it are found.
+    """
+    session.add(
+        AuditEvent(
+            at=now(session),
+            actor=by.user,
+            token_id=by.token_id,
+            action=action,
+            subject=None if subject is None else storable(subject)[:255],
+            detail=detail,
+            request_id=structlog.contextvars.get_contextvars().get("request_id"),
+        )
+    )
+    session.info[_WRITTEN] = True
+
+
+def act_on_job(session: Session, by: Principal, action: str, job_id: int, **detail: Any) -> None:
+    """Note that `by` acts on a job. Raises ForbiddenError for one of somebody else, and NotFoundError."""
+    owner = jobs.get(session, job_id).user
+    if not by.owns(owner):
+        whose = "has no owner" if owner is None else f"is {owner}'s"
+        raise ForbiddenError(f"job {job_id} {whose}; besides its owner only the role admin may do this")
+    record(session, by, action, f"jobs/{job_id}", **detail)
+
+
+def is_written(session: Session) -> bool:
+    """Whether anything has been noted in this session."""
+    return bool(session.info.get(_WRITTEN))
