@@ -15,7 +15,7 @@ from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
-from jobs.store import hosts, lineage, quotas, reach, scenes
+from jobs.store import hosts, lineage, outbox, quotas, reach, scenes
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Job, JobEvent
 
@@ -81,6 +81,7 @@ def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id:
     session.add(job)
     session.flush()
     record(session, job.id, "submitted", attempt=0, at=at, to_state=State.QUEUED, detail={})
+    outbox.tell_of_state(session, job, from_state=None, at=at)
     warnings = [] if impossible is None else [f"accepted, but {impossible}: the job waits until that changes"]
     if too_many is not None:
         warnings.append(f"accepted, but it {too_many}: the job waits until that changes")

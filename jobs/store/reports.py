@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session, aliased
 
 from jobs.column_types import storable
 from jobs.database import now
+from jobs.store import outbox
 from jobs.store.attempts import fence
 from jobs.store.transitions import changed
 from jobs.tables import Base, Checkpoint, LogChunk, Metric, Placement
@@ -111,6 +112,7 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
     if file.best:
         mine = (Checkpoint.job_id == placement.job_id, Checkpoint.best)
         changed(session, update(Checkpoint).where(*mine, Checkpoint.path != file.path).values(best=False))
+        outbox.tell_of_best(session, placement, file.path)
     if file.removed:
         gone = (Checkpoint.job_id == placement.job_id, Checkpoint.path.in_(file.removed))
         statement = update(Checkpoint).where(*gone, Checkpoint.removed_at.is_(None))

@@ -9,6 +9,7 @@ from sqlalchemy.sql.dml import Update
 
 from jobs.errors import IllegalTransitionError
 from jobs.states import TRANSITIONS, State
+from jobs.store import outbox
 from jobs.tables import Job, JobEvent
 
 OF_THE_LINE = ("reason", "line_key", "predicted_start", "waits_for", "reservation")
@@ -46,6 +47,7 @@ def move(
         return False
     session.refresh(job)
     record(session, job.id, "state", attempt=job.attempt, at=at, from_state=source, to_state=to, detail=detail or {})
+    outbox.tell_of_state(session, job, from_state=source, at=at)
     return True
 
 
