@@ -1,7 +1,7 @@
 """What hosts publish of their trainers, and the check of a spec against it."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -20,6 +20,7 @@ class Recipe(_Published):
     """A recipe and the models it knows."""
 
     name: str
+    description: str = ""
     models: tuple[str, ...]
     options_schema: dict[str, Any] = {}
     """JSON schema of its own options; that of a trainer which publishes none takes any."""
@@ -29,6 +30,7 @@ class DataSet(_Published):
     """A data set that is known by name."""
 
     name: str
+    description: str = ""
 
 
 class Catalog(_Published):
@@ -46,8 +48,10 @@ class Catalog(_Published):
                 raise ValueError(f"recipe {recipe.name!r}: options_schema: {error}") from error
 
 
-def check(spec: JobSpec, catalogs: Sequence[Catalog]) -> None:
+def check(spec: JobSpec, catalogs: Sequence[Catalog], *, data_roots: Collection[str] = ()) -> None:
     """Raise InvalidSpecError for a recipe, model, data set or recipe's option that no host has published.
+
+    `data_roots` are the names of folders that a host's operator has given one.
 
     Where none has published yet there is nothing to hold a spec against, and the trainer itself says it at the start.
     """
@@ -60,8 +64,8 @@ def check(spec: JobSpec, catalogs: Sequence[Catalog]) -> None:
         return  # what a program trains, and on what, is its own
     models = {model for recipe in recipes if recipe.name == train.recipe for model in recipe.models}
     _require("train.model", train.model, models)
-    if "/" not in train.data:
-        known = {data.name for catalog in catalogs for data in catalog.data}
+    if ":" not in train.data and "/" not in train.data:
+        known = {data.name for catalog in catalogs for data in catalog.data} | set(data_roots)
         _require("train.data", train.data, known, or_else="the path of a folder")
     check_options(train.options, [recipe.options_schema for recipe in recipes if recipe.name == train.recipe])
 

@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
-from jobs import catalogs
 from jobs.planner.matching import suitable_hosts
 from jobs.planner.plan import plan
 from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
 from jobs.planner.view import Device, Scene, Start, Wait, WaitingJob
 from jobs.spec import JobSpec
-from jobs.store import hosts, lineage, reach, scenes
+from jobs.store import lineage, reach, roots, scenes
+from jobs.store.reach import Reach
 from trainer.config import AUTO_BATCH, SCRIPT
 
 NEWEST = 2**63 - 1
@@ -53,7 +53,7 @@ def foresee(session: Session, spec: JobSpec) -> Forecast:
 
     Raises InvalidSpecError as a submission does.
     """
-    catalogs.check(spec, hosts.catalogs(session))
+    needs = roots.settle(session, spec)
     sight = scenes.read(session)
     request = spec.request
     job = WaitingJob(
@@ -76,6 +76,9 @@ def foresee(session: Session, spec: JobSpec) -> Forecast:
         reached = sight.readers.of_another(reach.saved(origin))
         job = replace(job, resumes_on=reached.hosts, resume_note=reached.note)
         warnings += filter(None, [lineage.warn_of_removal(session, origin)])
+    if needs is not None:
+        reached = sight.allowances.narrowed(Reach(0, job.resumes_on, job.resume_note), needs.model_dump_json())
+        job = replace(job, resumes_on=reached.hosts, resume_note=reached.note)
     warnings += filter(None, [reach.warn_of_gang(session, spec, sight.scene.hosts)])
     decisions = plan(replace(sight.scene, waiting=(*sight.scene.waiting, job)))
     order = [each.job_id for each in decisions if isinstance(each, Start | Wait)]

@@ -3,6 +3,7 @@
 import socket
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -12,6 +13,7 @@ from jobs.access import Access
 from jobs.addresses import parse_allowed
 from jobs.checkpoint_roots import refuse_unknown
 from jobs.errors import InvalidSettingsError
+from jobs.roots import Roots, parse_code_roots, parse_data_roots
 
 
 class Settings(BaseSettings):
@@ -30,6 +32,15 @@ class Settings(BaseSettings):
     has a token. None takes `loopback` where `python -m api` listens on a loopback address, and else `tokens`."""
     run_root: Path = Path("runs")
     """Folder for the run directories of this host."""
+    data_roots: str | None = None
+    """Folders of this host that jobs may read data from, by name: `photos=/data/photos, maps=/srv/maps`. A job names
+    its data `photos`, or `photos:folder` for what lies below. None lets jobs read whatever this worker can."""
+    scripts: Literal["off", "on"] = "off"
+    """Whether jobs may run programs of their users on this host (recipe `script`). `rankzero up` turns them on: it
+    serves its own user alone."""
+    code_roots: str | None = None
+    """Folders of this host that such programs have to lie in, with their working folders: `/srv/code, /home`. None lets
+    them lie anywhere."""
     host_name: str = Field(default_factory=socket.gethostname, max_length=255, pattern=r"^[^\s,/]+$")
     """Name under which this worker's devices are known, with no blank, comma or slash; one worker for each name."""
     lease_s: float = Field(default=120, gt=0)
@@ -117,11 +128,28 @@ class Settings(BaseSettings):
         parse_allowed(text)
         return text
 
+    @field_validator("data_roots")
+    @classmethod
+    def _data_roots(cls, text: str | None) -> str | None:
+        parse_data_roots(text or "")
+        return text
+
+    @field_validator("code_roots")
+    @classmethod
+    def _code_roots(cls, text: str | None) -> str | None:
+        parse_code_roots(text or "")
+        return text
+
     @field_validator("checkpoint_root")
     @classmethod
     def _absolute_or_url(cls, root: str | None) -> str | None:
         refuse_unknown(root or "")
         return root if root is None or "://" in root else str(Path(root).expanduser().absolute())
+
+    @property
+    def roots(self) -> Roots:
+        """What this host's operator lets jobs read and start."""
+        return Roots.parse(data=self.data_roots, scripts=self.scripts == "on", code=self.code_roots)
 
     def model_post_init(self, _context: object) -> None:
         if self.heartbeat_s * 3 > self.lease_s:

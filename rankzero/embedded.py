@@ -184,6 +184,8 @@ class EmbeddedService:
             "RANKZERO_RUN_ROOT": str(self.data_dir / "runs"),
             "RANKZERO_HOST_NAME": HOST_NAME,
             OWNER_VARIABLE: identity(os.getpid()),
+            # It listens on loopback alone, for the user who started it.
+            "RANKZERO_SCRIPTS": os.environ.get("RANKZERO_SCRIPTS", "on"),
             "PYTHONUNBUFFERED": "1",
         }
         if self._simulated_devices is not None:

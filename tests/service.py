@@ -53,6 +53,7 @@ class Service:
             "RANKZERO_DATABASE_URL": database_url,
             "RANKZERO_BROKER_URL": broker_url,
             "RANKZERO_DATA_ROOT": str(_data_root()),
+            "RANKZERO_SCRIPTS": "on",
             "RANKZERO_TICK_S": "0.5",
             "RANKZERO_HEARTBEAT_S": "1",
             "RANKZERO_LEASE_S": "60",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from jobs.database import Database
+from jobs.roots import Needs
 from jobs.settings import Settings, get_settings
 from jobs.spec import JobSpec
 from jobs.store import attempts, jobs, nodes
@@ -14,7 +15,7 @@ from jobs.store.nodes import MeetingPoint
 from jobs.tables import DeviceRow, Job, Placement
 from trainer.config import SCRIPT
 from trainer.run_dir import RunConfig
-from worker import peers, trainer_view
+from worker import peers, roots, trainer_view
 from worker.link import patiently
 from worker.resumption import Resumption
 
@@ -54,7 +55,8 @@ def prepare(
     Waits for a database that is away until `until` on the link's clock, and, on another node than node 0, for that
     one's decision what to continue from. `is_stopped` is asked while it waits, and between blocks of large files: once
     it says so the result is of no use, and comes at once. Raises CheckpointError and OSError where what the run begins
-    with cannot be had (`worker.resumption`), OSError also where the nodes cannot meet (`worker.peers`).
+    with cannot be had (`worker.resumption`), OSError also where the nodes cannot meet (`worker.peers`); ConfigError and
+    DataError for a program or data that this host does not allow (`worker.roots`).
     """
 
     def read(session: Session) -> _Facts:
@@ -68,6 +70,7 @@ def prepare(
 
     facts = patiently(database, read, until=until())
     spec = JobSpec.model_validate(facts.job.spec)
+    train = roots.permitted(spec.train, get_settings(), needs_root=_needs_data_root(facts.job))
     devices = [
         DeviceInfo(
             name=name,
@@ -85,7 +88,7 @@ def prepare(
     resumption = Resumption(database, placement, until=until, is_stopped=is_stopped)
     beginning = resumption.begin(facts.job, spec.start_from)
     config = RunConfig(
-        train=spec.train,
+        train=train,
         devices=trainer_view.device_names(devices),
         nnodes=facts.meeting_point.nnodes,
         node_rank=placement.node_rank,
@@ -107,6 +110,11 @@ def prepare(
         trained_s=facts.trained_s,
         checkpoint_root=spec.checkpoint_root or get_settings().checkpoint_root,
     )
+
+
+def _needs_data_root(job: Job) -> bool:
+    """Whether a bare name of its data is that of a data root, which was settled when it was submitted."""
+    return job.needs is not None and Needs.model_validate_json(job.needs).data is not None
 
 
 def hang_limit_s(spec: JobSpec, settings: Settings) -> float | None:

@@ -9,7 +9,7 @@ import structlog
 from jobs.database import Database
 from jobs.errors import HostNameTakenError
 from jobs.settings import Settings
-from jobs.store import hosts
+from jobs.store import hosts, roots
 from trainer.process_identity import identity, is_alive, is_local
 from worker import host, storage
 from worker.clock import clock
@@ -96,6 +96,7 @@ class Registration:
                 devices=self._devices,
                 replaces=holder if is_dead else None,
             )
+            roots.publish(session, name, self._settings.roots)
             hosts.set_status(session, name, self._status())
         self.is_held, self._told_at = True, clock()
         log.info("registered", host=name, devices=len(self._devices))

@@ -27,7 +27,7 @@ from jobs.states import Intent
 from jobs.store import hosts, leases
 from jobs.tables import Placement
 from trainer.error_report import ErrorReport
-from trainer.errors import CheckpointError
+from trainer.errors import CheckpointError, ConfigError, DataError
 from trainer.parent_death import PARENT_PID_VARIABLE
 from trainer.process_identity import identity, is_alive
 from trainer.run_dir import GRACE_VARIABLE, RUN_DIR_VARIABLE, RunDir
@@ -95,7 +95,7 @@ class Supervisor:
         except StaleAttemptError as error:
             log.warning("ended_by_others", reason=str(error))
             report = failure_reports.lost("its attempt was ended by others")
-        except CheckpointError as error:
+        except (CheckpointError, ConfigError, DataError) as error:
             report = ErrorReport.of(error, cause=error.cause, rank=None, traceback=None)
         ranks_ended_at = clock()
         still_used = self._end_run()

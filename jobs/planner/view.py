@@ -71,7 +71,7 @@ class WaitingJob:
     reservation: Reservation | None = None
     """What the last plan set aside for it."""
     resumes_on: frozenset[str] | None = None
-    """Hosts that can read the checkpoint it will continue from; None where any host will do."""
+    """Hosts that can read the checkpoint it will continue from, and allow what it needs; None where any will do."""
     resume_note: str | None = None
     """That in words, such as `its checkpoint of step 500 is on alpha only`."""
     is_supposed: bool = False

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
-from jobs import catalogs
 from jobs.access import LOCAL, Principal
 from jobs.checkpoint_roots import refuse_unknown
 from jobs.column_types import json_each_text
@@ -15,7 +14,7 @@ from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
-from jobs.store import hosts, lineage, outbox, quotas, reach, scenes
+from jobs.store import lineage, outbox, quotas, reach, roots, scenes
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Job, JobEvent
 
@@ -35,13 +34,14 @@ def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id:
     one it starts from is its parent.
 
     Raises InvalidSpecError for a recipe, model or data set that no registered host knows, for a checkpoint to start
-    from that is not there, and for a checkpoint root of no known scheme; ForbiddenError for a job for somebody else.
+    from that is not there, for a checkpoint root of no known scheme, and for data or a program that no host allows;
+    ForbiddenError for a job for somebody else.
     """
     if spec.user is None and by.user is not None:
         spec = spec.model_copy(update={"user": by.user})
     elif spec.user is not None and not by.owns(spec.user):
         raise ForbiddenError(f"user: only the role admin may submit for {spec.user}; leave it out")
-    catalogs.check(spec, hosts.catalogs(session))
+    needs = roots.settle(session, spec)
     # Here and not in the spec itself: a stored one stays readable, whatever a host has installed.
     try:
         refuse_unknown(spec.checkpoint_root or "")
@@ -70,6 +70,7 @@ def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id:
         waits_from=at,
         user=spec.user,
         request=spec.request.model_dump_json(),
+        needs=needs and needs.model_dump_json(),
         parent_id=parent_id or (origin and origin.job_id),
         parent_checkpoint_id=origin and origin.id,
     )

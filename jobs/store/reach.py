@@ -81,15 +81,15 @@ class Readers:
             if len(readers) < nodes:
                 silent = self._silent(saved) - readers
                 if silent and len(readers) + len(silent) >= nodes:
-                    where = _only(self._of(saved) or {saved.host_name})
+                    where = only(self._of(saved) or {saved.host_name})
                     known = f"its checkpoint of step {saved.step} is on {where} as far as is known"
                     return Reach(saved.step, readers, f"{known} ({_have_not_said(silent)})")
                 passed_over = passed_over or saved
                 continue
             is_everywhere = readers == self._in_contact
-            note = None if is_everywhere else f"its checkpoint of step {saved.step} is on {_only(readers)}"
+            note = None if is_everywhere else f"its checkpoint of step {saved.step} is on {only(readers)}"
             if passed_over is not None:
-                where = "" if is_everywhere else f", which is on {_only(readers)}"
+                where = "" if is_everywhere else f", which is on {only(readers)}"
                 note = f"{self._lost(passed_over, nodes)}, so it continues from step {saved.step}{where}"
             return Reach(saved.step, None if is_everywhere else readers, note)
         return Reach(0, None, None if passed_over is None else f"{self._lost(passed_over, nodes)}, so it begins anew")
@@ -99,12 +99,12 @@ class Readers:
         readers = self._of(saved) or frozenset({saved.host_name})
         if readers >= self._in_contact:
             return Reach(0, None, None)
-        note = f"checkpoint {saved.id} of job {saved.job_id}, which it starts from, is on {_only(readers)}"
+        note = f"checkpoint {saved.id} of job {saved.job_id}, which it starts from, is on {only(readers)}"
         return Reach(0, readers, note)
 
     def _lost(self, saved: Saved, nodes: int) -> str:
         needs = "no such host is in contact" if nodes == 1 else f"fewer than {nodes} such hosts are in contact"
-        return f"its checkpoint of step {saved.step} is on {_only(self._of(saved) or {saved.host_name})}, and {needs}"
+        return f"its checkpoint of step {saved.step} is on {only(self._of(saved) or {saved.host_name})}, and {needs}"
 
     def _silent(self, saved: Saved) -> frozenset[str]:
         """The hosts in contact that have not said since a checkpoint got its place whether they can read it."""
@@ -175,7 +175,8 @@ _COLUMNS = select(
 )
 
 
-def _only(hosts: Collection[str]) -> str:
+def only(hosts: Collection[str]) -> str:
+    """Say that it is these hosts alone, of which there is one at least."""
     names = sorted(hosts)
     return f"{', '.join(names[:-1])} and {names[-1]} only" if len(names) > 1 else f"{names[0]} only"
 

@@ -10,8 +10,9 @@ from sqlalchemy.orm import Session
 from jobs.database import now
 from jobs.planner.view import OUT_OF_CONTACT, Device, Host, Policy, Scene
 from jobs.settings import Settings, get_settings
-from jobs.store import hosts, lines, quotas, running, usage, waiting
+from jobs.store import hosts, lines, quotas, roots, running, usage, waiting
 from jobs.store.reach import Readers
+from jobs.store.roots import Allowances
 from jobs.store.transitions import changed
 from jobs.tables import DeviceRow, Job
 from jobs.tables import Host as HostRow
@@ -30,6 +31,7 @@ class Sight:
     unstored: dict[int, str]
     """The request of each job that was stored before requests were: to be stored, so that it is read once."""
     readers: Readers
+    allowances: Allowances
 
 
 def read(session: Session) -> Sight:
@@ -38,7 +40,8 @@ def read(session: Session) -> Sight:
     rows = hosts.all_hosts(session)
     readers = Readers(rows, [host.name for host in rows if hosts.is_alive(host, at)], at)
     limits = quotas.read(session)
-    queue = waiting.read(session, at, readers, with_labels=any(quota.account[0] == "label" for quota in limits))
+    allowances = Allowances(roots.by_host(session))
+    queue = waiting.read(session, at, readers, allowances, with_labels=any(quota.account[0] == "label" for quota in limits))
     scene = Scene(
         now=at.timestamp(),
         waiting=tuple(queue.jobs),
@@ -48,7 +51,7 @@ def read(session: Session) -> Sight:
         usage=usage.read(session, at),
         policy=policy(get_settings()),
     )
-    return Sight(scene, queue.said, queue.unreadable, queue.unstored, readers)
+    return Sight(scene, queue.said, queue.unreadable, queue.unstored, readers, allowances)
 
 
 def policy(settings: Settings) -> Policy:

@@ -23,6 +23,7 @@ from jobs.states import Intent, State
 from jobs.store import lines, reach
 from jobs.store.attempts import TRY_COLUMNS
 from jobs.store.reach import Reach, Readers
+from jobs.store.roots import Allowances
 from jobs.tables import Attempt, Job
 
 SPECS_AT_ONCE = 1000
@@ -42,7 +43,7 @@ class Queue:
     unstored: dict[int, str] = field(default_factory=dict)
 
 
-def read(session: Session, at: datetime, readers: Readers, *, with_labels: bool) -> Queue:
+def read(session: Session, at: datetime, readers: Readers, allowances: Allowances, *, with_labels: bool) -> Queue:
     """Return the queue at the database's time `at`; with its jobs' labels only where a quota asks for them."""
     queue = Queue()
     past = _Past(session, at, readers)
@@ -59,7 +60,7 @@ def read(session: Session, at: datetime, readers: Readers, *, with_labels: bool)
                 continue
             if row.request is None:
                 queue.unstored[row.id] = request.model_dump_json()
-        reached = past.reach(row.id, request, row.parent_checkpoint_id)
+        reached = allowances.narrowed(past.reach(row.id, request, row.parent_checkpoint_id), row.needs)
         queue.jobs.append(
             WaitingJob(
                 id=row.id,
@@ -125,6 +126,7 @@ _ROWS = (
         Job.priority,
         Job.waits_from,
         Job.request,
+        Job.needs,
         Job.user,
         Job.not_before,
         Job.progress,
