@@ -146,7 +146,11 @@ def set_fault(session: Session, name: str, fault: str | None) -> None:
 
 def all_hosts(session: Session) -> Sequence[Host]:
     """Return every host but those removed, by name; what it publishes is large, and only read if it is looked at."""
-    query = select(Host).where(Host.removed_at.is_(None)).options(defer(Host.catalog), defer(Host.roots), defer(Host.data_sets))
+    query = (
+        select(Host)
+        .where(Host.removed_at.is_(None))
+        .options(defer(Host.catalog), defer(Host.roots), defer(Host.data_sets))
+    )
     return session.scalars(query.order_by(Host.name)).all()
 
 
