@@ -19,6 +19,7 @@ from jobs.errors import (
     InvalidFilterError,
     InvalidSpecError,
     KeyReusedError,
+    NoKeyError,
     NotFoundError,
     StateConflictError,
 )
@@ -95,6 +96,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ForbiddenError, _forbidden)
     app.add_exception_handler(NotFoundError, _not_found)
     app.add_exception_handler(StateConflictError, _conflict)
+    app.add_exception_handler(NoKeyError, _conflict)
     for silent in AWAY:
         app.add_exception_handler(silent, database_silent)
     app.add_exception_handler(HTTPException, _refused)

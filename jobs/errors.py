@@ -34,6 +34,10 @@ class KeyReusedError(JobError, ValueError):
     """An idempotency key that was given to another submission before. Nothing was written."""
 
 
+class NoKeyError(JobError):
+    """The service has no key for its secrets, or not the right one; names the file and the way out."""
+
+
 class InvalidFilterError(JobError, ValueError):
     """A filter, sort or cursor that is not one; names the parameter."""
 

@@ -30,6 +30,9 @@ class Settings(BaseSettings):
     access: Access | None = None
     """Who may use the API. `loopback`: anybody at its own machine, with no token, and nobody else. `tokens`: whoever
     has a token. None takes `loopback` where `python -m api` listens on a loopback address, and else `tokens`."""
+    key_file: Path | None = None
+    """File with the key that seals secrets, read by nobody else (mode 0600); `python -m jobs.sealing FILE` makes one.
+    The same for every API and worker. None leaves secrets, and webhooks' keys, turned off."""
     run_root: Path = Path("runs")
     """Folder for the run directories of this host."""
     data_roots: str | None = None
