@@ -18,11 +18,13 @@ from sqlalchemy.orm import Session
 from jobs import pace
 from jobs.database import now
 from jobs.errors import OffsetsMovedError, StaleAttemptError
+from jobs.feed import Topic
 from jobs.pace import Try
 from jobs.planner.view import Node, Preempt, Start
 from jobs.settings import get_settings
 from jobs.spec import requested_ranks
 from jobs.states import Intent, State, StopOrder
+from jobs.store import feed
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Attempt, DeviceRow, Host, Job, Lease, Placement
 
@@ -194,7 +196,9 @@ def set_progress(session: Session, placement: Placement, progress: dict[str, Any
     job = session.get_one(Job, placement.job_id, populate_existing=True)
     known = job.progress or {}
     merged = known | progress | {"values": known.get("values", {}) | progress.get("values", {})}
-    changed(session, update(Job).where(Job.id == job.id).values(progress=merged, updated_at=now(session)))
+    at = now(session)
+    changed(session, update(Job).where(Job.id == job.id).values(progress=merged, updated_at=at))
+    feed.tell(session, Topic.JOBS, {"progress": merged}, job_id=job.id, at=at)
 
 
 def select_attempts(session: Session, job_id: int) -> Sequence[Attempt]:

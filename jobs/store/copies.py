@@ -8,7 +8,9 @@ from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
 from jobs.database import now
+from jobs.feed import Topic
 from jobs.states import State
+from jobs.store import feed
 from jobs.store.attempts import fence
 from jobs.store.transitions import changed
 from jobs.tables import Checkpoint, Host, Job, Placement
@@ -73,11 +75,15 @@ def set_copied(session: Session, placement: Placement, checkpoint: Checkpoint, *
     fence(session, placement)
     # A program may have saved another file to this path since: that one has no copy.
     same = (Checkpoint.id == checkpoint.id, Checkpoint.sha256 == checkpoint.sha256)
-    changed(session, update(Checkpoint).where(*same).values(copy_url=url, copy_storage=storage, placed_at=now(session)))
+    at = now(session)
+    statement = update(Checkpoint).where(*same)
+    if changed(session, statement.values(copy_url=url, copy_storage=storage, placed_at=at)):
+        feed.tell_rows(session, Topic.CHECKPOINTS, [checkpoint.id], job_id=placement.job_id, at=at)
 
 
 def forget_copy(session: Session, placement: Placement, checkpoint: Checkpoint) -> None:
     """Tell that a checkpoint has no copy any more. Raises StaleAttemptError once the attempt has ended."""
     fence(session, placement)
     same = (Checkpoint.id == checkpoint.id, Checkpoint.copy_url == checkpoint.copy_url)
-    changed(session, update(Checkpoint).where(*same).values(copy_url=None, copy_storage=None))
+    if changed(session, update(Checkpoint).where(*same).values(copy_url=None, copy_storage=None)):
+        feed.tell_rows(session, Topic.CHECKPOINTS, [checkpoint.id], job_id=placement.job_id, at=now(session))

@@ -14,6 +14,7 @@ from jobs.catalogs import Catalog
 from jobs.database import now
 from jobs.errors import HostNameTakenError, NotFoundError
 from jobs.settings import get_settings
+from jobs.store import feed
 from jobs.store.transitions import changed
 from jobs.tables import DeviceRow, Host, Job, Lease
 
@@ -90,6 +91,7 @@ def register(
         row.memory_bytes, row.simulated, row.present = device.memory_bytes, device.simulated, True
         row.driver_index = device.driver_index
         session.add(row)
+    feed.tell_host(session, name, "registered", at=at)
 
 
 def worker_of(session: Session, name: str) -> str | None:

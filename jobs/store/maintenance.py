@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from jobs.database import lock_planning, now
 from jobs.errors import NotFoundError, StateConflictError
 from jobs.states import StopOrder
-from jobs.store import attempts, hosts
+from jobs.store import attempts, feed, hosts
 from jobs.store.transitions import changed
 from jobs.tables import DeviceRow, Host, Placement
 
@@ -24,6 +24,7 @@ def drain(session: Session, name: str, *, note: str | None = None, evict: bool =
     host.drained_at = host.drained_at or now(session)
     host.drain_note = note
     session.flush()
+    feed.tell_host(session, name, "drained")
     if evict:
         _evict(session, name, note=note)
 
@@ -31,8 +32,10 @@ def drain(session: Session, name: str, *, note: str | None = None, evict: bool =
 def take_back(session: Session, name: str) -> None:
     """Let a drained host have jobs again; one that is not drained stays as it is. Raises NotFoundError."""
     host = get(session, name)
-    host.drained_at = host.drain_note = None
-    session.flush()
+    if host.drained_at is not None:
+        host.drained_at = host.drain_note = None
+        session.flush()
+        feed.tell_host(session, name, "undrained")
 
 
 def remove(session: Session, name: str) -> None:
@@ -54,6 +57,7 @@ def remove(session: Session, name: str) -> None:
     host.removed_at = at
     host.drained_at = host.drain_note = None
     changed(session, update(DeviceRow).where(DeviceRow.host_name == name).values(present=False))
+    feed.tell_host(session, name, "removed", at=at)
 
 
 def release(session: Session, name: str, device: str) -> None:
@@ -63,6 +67,7 @@ def release(session: Session, name: str, device: str) -> None:
     released = update(DeviceRow).where(*mine).values(quarantined_at=None, quarantine_reason=None, losses=0)
     if not changed(session, released):
         raise NotFoundError(f"host {name!r} has no device {device!r}; `rankzero hosts` lists those it has")
+    feed.tell_host(session, name, "released")
 
 
 def running(session: Session) -> Sequence[Row[str, int, int]]:

@@ -7,6 +7,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from jobs.settings import get_settings
+from jobs.store import feed
 from jobs.store.transitions import changed
 from jobs.tables import DeviceRow, Lease, Placement
 
@@ -28,6 +29,7 @@ def count_loss(session: Session, placement: Placement, *, local_rank: int | None
         if limit and device.losses >= limit and device.quarantined_at is None:
             device.quarantined_at = at
             device.quarantine_reason = f"{device.losses} attempts in a row were lost on it, the last one because {why}"
+            feed.tell_host(session, placement.host_name, "quarantined", at=at)
     session.flush()
 
 
@@ -41,4 +43,5 @@ def take_away(session: Session, placement: Placement, *, why: str, at: datetime)
     """Take all devices of a placement away: which of them a process still has cannot be told."""
     used = select(Lease.device_id).where(Lease.placement_id == placement.id)
     free = update(DeviceRow).where(DeviceRow.id.in_(used), DeviceRow.quarantined_at.is_(None))
-    changed(session, free.values(quarantined_at=at, quarantine_reason=why))
+    if changed(session, free.values(quarantined_at=at, quarantine_reason=why)):
+        feed.tell_host(session, placement.host_name, "quarantined", at=at)

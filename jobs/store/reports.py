@@ -8,16 +8,17 @@ nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Insert, Select, and_, not_, select, update
+from sqlalchemy import CursorResult, Insert, Select, Table, Update, and_, not_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, aliased
 
 from jobs.column_types import storable
 from jobs.database import now
-from jobs.store import outbox
+from jobs.feed import Topic
+from jobs.store import feed, outbox
 from jobs.store.attempts import fence
-from jobs.store.transitions import changed
 from jobs.tables import Base, Checkpoint, LogChunk, Metric, Placement
 
 
@@ -62,7 +63,7 @@ class LogPiece:
 def add_metrics(session: Session, placement: Placement, points: Sequence[MetricPoint]) -> None:
     """Store metric values."""
     fence(session, placement)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "job_id": placement.job_id,
             "attempt": placement.attempt,
@@ -75,14 +76,14 @@ def add_metrics(session: Session, placement: Placement, points: Sequence[MetricP
         }
         for point in points
     ]
-    if rows:
-        session.execute(_insert_if_new(session, Metric), rows)
+    if rows and _store_new(session, rows):
+        feed.tell_metrics(session, rows, job_id=placement.job_id, attempt=placement.attempt, at=now(session))
 
 
 def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile) -> None:
     """Store a checkpoint, and mark those it replaces as removed."""
     fence(session, placement)
-    row = {
+    row: dict[str, Any] = {
         "job_id": placement.job_id,
         "attempt": placement.attempt,
         "host_name": placement.host_name,
@@ -97,7 +98,8 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
         "storage": file.storage,
         "placed_at": now(session),
     }
-    if session.execute(_insert_if_new(session, Checkpoint).returning(Checkpoint.id), row).first() is None:
+    told = list(session.scalars(_insert_if_new(session, Checkpoint).returning(Checkpoint.id), row))
+    if not told:
         # Another save to this path comes after the known one, as in the journal: neither the time nor the step tells,
         # since the host's clock may have been set back and the program's steps may have begun anew.
         is_known = (Checkpoint.step == file.step, Checkpoint.sha256 == file.sha256, Checkpoint.created_at == file.at)
@@ -107,23 +109,27 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
         )
         # A program may save to one path again and again: what its first file was is no use to anybody.
         anew = {"removed_at": None, "copy_url": None, "copy_storage": None}
-        if not changed(session, update(Checkpoint).where(*written_over).values(**row, **anew)):
+        told = _changed(session, update(Checkpoint).where(*written_over).values(**row, **anew))
+        if not told:
             return  # told before: since then another may have become the best
     if file.best:
         mine = (Checkpoint.job_id == placement.job_id, Checkpoint.best)
-        changed(session, update(Checkpoint).where(*mine, Checkpoint.path != file.path).values(best=False))
+        told += _changed(session, update(Checkpoint).where(*mine, Checkpoint.path != file.path).values(best=False))
         outbox.tell_of_best(session, placement, file.path)
     if file.removed:
         gone = (Checkpoint.job_id == placement.job_id, Checkpoint.path.in_(file.removed))
         statement = update(Checkpoint).where(*gone, Checkpoint.removed_at.is_(None))
-        changed(session, statement.values(removed_at=now(session)))
+        told += _changed(session, statement.values(removed_at=now(session)))
+    feed.tell_rows(session, Topic.CHECKPOINTS, told, job_id=placement.job_id, at=row["placed_at"])
 
 
 def set_removed(session: Session, placement: Placement, path: str) -> None:
     """Mark a checkpoint of the job as removed: its own host has no such file any more."""
     fence(session, placement)
     gone = (Checkpoint.job_id == placement.job_id, Checkpoint.path == path, Checkpoint.removed_at.is_(None))
-    changed(session, update(Checkpoint).where(*gone).values(removed_at=now(session)))
+    at = now(session)
+    told = _changed(session, update(Checkpoint).where(*gone).values(removed_at=at))
+    feed.tell_rows(session, Topic.CHECKPOINTS, told, job_id=placement.job_id, at=at)
 
 
 def add_logs(session: Session, placement: Placement, pieces: Sequence[LogPiece]) -> None:
@@ -142,7 +148,8 @@ def add_logs(session: Session, placement: Placement, pieces: Sequence[LogPiece])
         for piece in pieces
     ]
     if rows:
-        session.execute(_insert_if_new(session, LogChunk), rows)
+        told = session.scalars(_insert_if_new(session, LogChunk).returning(LogChunk.id), rows).all()
+        feed.tell_rows(session, Topic.LOGS, told, job_id=placement.job_id, at=at)
 
 
 def select_metrics(job_id: int, *, names: Sequence[str] | None = None, from_step: int = 0) -> Select[Metric]:
@@ -191,7 +198,22 @@ def select_logs(
     return query.order_by(LogChunk.id)
 
 
-def _insert_if_new(session: Session, table: type[Base]) -> Insert:
+def _store_new(session: Session, rows: Sequence[dict[str, Any]]) -> int:
+    """Insert the metric values that are not there yet, and return how many those are."""
+    # The table, not its class: a bulk insert of the ORM does not tell how many.
+    statement = _insert_if_new(session, Metric.__table__)  # type: ignore[arg-type]  # a Table, which mypy is not told
+    result = session.execute(statement, rows, execution_options={"preserve_rowcount": True})
+    assert isinstance(result, CursorResult)
+    return result.rowcount
+
+
+def _changed(session: Session, statement: Update) -> list[int]:
+    """Execute an UPDATE of checkpoints, and return the ids of those that it changed."""
+    options = {"synchronize_session": False}
+    return list(session.scalars(statement.returning(Checkpoint.id), execution_options=options))
+
+
+def _insert_if_new(session: Session, table: type[Base] | Table) -> Insert:
     """An INSERT that passes over the rows that are there already."""
     if session.get_bind().dialect.name == "sqlite":
         return sqlite.insert(table).on_conflict_do_nothing()

@@ -8,8 +8,9 @@ from sqlalchemy.orm import Session
 from sqlalchemy.sql.dml import Update
 
 from jobs.errors import IllegalTransitionError
+from jobs.feed import Topic
 from jobs.states import TRANSITIONS, State
-from jobs.store import outbox
+from jobs.store import feed, outbox
 from jobs.tables import Job, JobEvent
 
 OF_THE_LINE = ("reason", "line_key", "predicted_start", "waits_for", "reservation")
@@ -63,11 +64,12 @@ def record(
     to_state: State | None = None,
 ) -> None:
     """Write an event of a job."""
-    session.add(
-        JobEvent(
-            job_id=job_id, attempt=attempt, at=at, kind=kind, from_state=from_state, to_state=to_state, detail=detail
-        )
+    event = JobEvent(
+        job_id=job_id, attempt=attempt, at=at, kind=kind, from_state=from_state, to_state=to_state, detail=detail
     )
+    session.add(event)
+    session.flush()
+    feed.tell(session, Topic.JOBS, {"event": event.id}, job_id=job_id, at=at)
 
 
 def changed(session: Session, statement: Update) -> int:
