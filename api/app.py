@@ -1,17 +1,19 @@
-"""The HTTP application: settings of the web framework, the routes, and one form for every error."""
+"""The HTTP application: settings of the web framework, what surrounds every request, and the routes."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import FastAPI
-from starlette.datastructures import Headers
-from starlette.types import Receive, Scope, Send
+from fastapi import Depends, FastAPI
+from starlette.types import ASGIApp
 
-from api import errors
+from api import errors, observing, schema
+from api.bodies import AnnouncedLimit, refuse_ambiguous
+from api.docs_page import add_docs
 from api.gate import Gate
-from api.routes import health, hosts, jobs, plan, quotas, telemetry, verbs
+from api.methods import HeadAsGet
+from api.routes import health, hosts, jobs, plan, prometheus, quotas, telemetry, verbs
 from jobs.access import Access
 from jobs.database import get_database
 from jobs.logs import configure_logs
@@ -19,21 +21,16 @@ from jobs.settings import get_settings
 
 
 class Application(FastAPI):
-    """FastAPI, with an announced body that is too large refused in the same form as any other error."""
+    """FastAPI, seen from outside of all that it does by itself, and with a schema that says all."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # FastAPI counts what arrives and refuses that by itself; only for an announced length it answers in plain text.
-        if scope["type"] == "http" and _announced_bytes(scope) > errors.MAX_BODY_BYTES:
-            await errors.body_too_large()(scope, receive, send)
-            return
-        await super().__call__(scope, receive, send)
+    def build_middleware_stack(self) -> ASGIApp:
+        """Put around the framework's own layers what its answers to failures have to pass as well."""
+        return observing.Observer(AnnouncedLimit(HeadAsGet(super().build_middleware_stack())))
 
     def openapi(self) -> dict[str, Any]:
-        """Return the schema, in which every error is a problem document and nothing else."""
+        """Return the schema."""
         if self.openapi_schema is None:
-            for path in super().openapi()["paths"].values():
-                for operation in path.values():
-                    errors.only_problems(operation["responses"])
+            schema.complete(super().openapi())
         assert self.openapi_schema is not None
         return self.openapi_schema
 
@@ -49,9 +46,14 @@ def create_app(access: Access | None = None) -> FastAPI:
         description="Post a training job with a device list; get rank 0's metrics and checkpoints back.",
         lifespan=_lifespan,
         max_body_size=errors.MAX_BODY_BYTES,
-        # The bundled pages load their scripts from a foreign host.
+        openapi_tags=schema.TAGS,
+        servers=[{"url": "/", "description": "This service."}],
+        dependencies=[Depends(refuse_ambiguous)],
+        # Its own pages load their scripts from a foreign host.
         docs_url=None,
         redoc_url=None,
+        # By the variables of OpenTelemetry, and for nothing where none of them is set.
+        telemetry={"auto_configure": True, "exclude": observing.is_probe},
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
         responses=errors.DOCUMENTED,
@@ -65,6 +67,8 @@ def create_app(access: Access | None = None) -> FastAPI:
     app.include_router(quotas.router)
     app.include_router(telemetry.router)
     app.include_router(health.router)
+    app.include_router(prometheus.router)
+    add_docs(app)
     return app
 
 
@@ -73,8 +77,3 @@ async def _lifespan(_app: FastAPI) -> AsyncIterator[None]:
     configure_logs()
     yield
     get_database().dispose()
-
-
-def _announced_bytes(scope: Scope) -> int:
-    length = Headers(scope=scope).get("content-length", "")
-    return int(length) if length.isdecimal() else 0

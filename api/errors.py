@@ -11,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from api.etags import EditedSince, NotModified
+from api.methods import allowed
+from api.observing import request_id
 from jobs.column_types import storable
 from jobs.database import AWAY
 from jobs.errors import (
@@ -59,6 +62,8 @@ class Problem(BaseModel):
     """What was wrong, and what to do about it."""
     errors: list[FieldError] = []
     """The fields that are wrong."""
+    request_id: str | None = None
+    """What the service's log knows the request by; the header `X-Request-ID` has it too."""
 
 
 def _documented(description: str) -> dict[str, Any]:
@@ -67,9 +72,13 @@ def _documented(description: str) -> dict[str, Any]:
 
 
 DOCUMENTED: dict[int | str, dict[str, Any]] = {
+    400: _documented("The body cannot be read."),
     401: _documented("No token that counts came with the request."),
     403: _documented("The token's role does not allow it, or it is another user's; `detail` says who may."),
     404: _documented("There is no such thing."),
+    413: _documented("The body is too large."),
+    415: _documented("The body is not announced as JSON."),
+    421: _documented("A service that listens on its own machine alone was asked by another name."),
     422: _documented("A field or parameter is wrong; `errors` names each."),
     503: _documented("The database does not answer now; the same request may succeed later."),
 }
@@ -77,13 +86,12 @@ CONFLICT: dict[int | str, dict[str, Any]] = {
     409: _documented("The state of the job or host does not allow it; `detail` names it and the way out."),
 }
 """For the routes of verbs."""
-
-
-def only_problems(responses: dict[str, Any]) -> None:
-    """Take `application/json` out of documented errors: FastAPI files a response's model under it in any case."""
-    for response in responses.values():
-        if MEDIA_TYPE in response.get("content", {}):
-            response["content"].pop("application/json", None)
+EDITED_SINCE: dict[int | str, dict[str, Any]] = {
+    412: _documented("Somebody else has edited it since the ETag in `If-Match`; nothing was changed."),
+}
+"""For the routes that take `If-Match`."""
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {304: {"description": "It is what the ETag in `If-None-Match` says."}}
+"""For the routes that take `If-None-Match`."""
 
 
 def install(app: FastAPI) -> None:
@@ -96,6 +104,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ForbiddenError, _forbidden)
     app.add_exception_handler(NotFoundError, _not_found)
     app.add_exception_handler(StateConflictError, _conflict)
+    app.add_exception_handler(EditedSince, _edited_since)
+    app.add_exception_handler(NotModified, _not_modified)
     app.add_exception_handler(NoKeyError, _conflict)
     for silent in AWAY:
         app.add_exception_handler(silent, database_silent)
@@ -117,6 +127,7 @@ def problem(
         # A lone surrogate that a client sent would make the answer itself impossible to encode.
         detail=storable(detail),
         errors=[FieldError(field=storable(each.field), message=storable(each.message)) for each in errors],
+        request_id=request_id(),
     )
     return JSONResponse(content.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
 
@@ -186,6 +197,15 @@ async def _conflict(_request: Request, error: Exception) -> Response:
     return problem(409, str(error))
 
 
+async def _edited_since(_request: Request, error: Exception) -> Response:
+    return problem(412, str(error))
+
+
+async def _not_modified(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, NotModified)
+    return Response(status_code=304, headers={"ETag": error.tag})
+
+
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, RecursionError):
@@ -193,7 +213,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         return problem(404, f"nothing at {request.url.path}")
     if error.status_code == 405:
-        return problem(405, f"{request.url.path} does not take {request.method}", headers=error.headers)
+        detail = f"{request.url.path} does not take {request.method}"
+        return problem(405, detail, headers={"Allow": allowed(request)})
     if error.status_code == 413:
         return body_too_large()
     return problem(error.status_code, error.detail, headers=error.headers)

@@ -22,7 +22,8 @@ def configure_logs() -> None:
     """
     level = logging.getLevelNamesMapping().get(get_settings().log_level.upper(), logging.INFO)
     render: list[structlog.typing.Processor] = [
-        structlog.processors.dict_tracebacks,
+        # Without local variables, as they are by default: tokens and secrets are among them.
+        structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False)),
         structlog.processors.JSONRenderer(),
     ]
     structlog.configure(

@@ -1,0 +1,91 @@
+"""The OpenAPI schema: what FastAPI derives from the routes, made true and complete for whoever makes clients of it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from api.errors import MEDIA_TYPE
+from api.examples import BODIES
+
+Operation = dict[str, Any]
+
+TAGS = [
+    {"name": "jobs", "description": "Submit jobs, find them, and say what is to become of them."},
+    {"name": "hosts", "description": "The machines that train, and what an operator does with them and their devices."},
+    {"name": "quotas", "description": "How many devices a user's or a label's jobs hold at once, and their share."},
+    {"name": "telemetry", "description": "What GPUs did: utilisation, memory, temperature, power."},
+    {"name": "health", "description": "For load balancers and monitoring."},
+]
+
+
+def complete(schema: dict[str, Any]) -> None:
+    """Make a schema say of each operation the errors that occur there and no others, with an example of each body."""
+    operations = list(_operations(schema))
+    for path, operation in operations:
+        _keep_possible_errors(path, operation)
+        _only_problems(operation["responses"])
+        _add_examples(operation)
+    _link(operations)
+
+
+def _operations(schema: dict[str, Any]) -> Iterator[tuple[str, Operation]]:
+    for path, methods in schema["paths"].items():
+        for operation in methods.values():
+            yield path, operation
+
+
+def _has_body(_path: str, operation: Operation) -> bool:
+    return "requestBody" in operation
+
+
+def _is_guarded(_path: str, operation: Operation) -> bool:
+    return "security" in operation
+
+
+_POSSIBLE: dict[str, Callable[[str, Operation], bool]] = {
+    "400": _has_body,
+    "401": _is_guarded,
+    "403": _is_guarded,
+    "404": lambda path, _operation: "{" in path,
+    "413": _has_body,
+    "415": _has_body,
+    "421": _is_guarded,
+    "422": lambda path, operation: _has_body(path, operation) or bool(operation.get("parameters")),
+    "429": _is_guarded,
+    "503": lambda path, _operation: path != "/healthz",
+}
+"""Of the errors that are documented for the whole application, where each may occur. A route adds its own."""
+
+
+def _keep_possible_errors(path: str, operation: Operation) -> None:
+    responses = operation["responses"]
+    for status, is_possible in _POSSIBLE.items():
+        if not is_possible(path, operation):
+            responses.pop(status, None)
+
+
+def _only_problems(responses: dict[str, Any]) -> None:
+    # FastAPI files a response's model under application/json in any case.
+    for response in responses.values():
+        if MEDIA_TYPE in response.get("content", {}):
+            response["content"].pop("application/json", None)
+
+
+def _add_examples(operation: Operation) -> None:
+    for media in operation.get("requestBody", {}).get("content", {}).values():
+        if examples := BODIES.get(operation["operationId"]):
+            media["examples"] = {name: {"value": value} for name, value in examples.items()}
+
+
+def _link(operations: list[tuple[str, Operation]]) -> None:
+    """Say of an answer with a new job what may be done with that job by its id."""
+    links = {
+        operation["operationId"]: {
+            "operationId": operation["operationId"],
+            "parameters": {"job_id": "$response.body#/id"},
+        }
+        for path, operation in operations
+        if path.startswith("/jobs/{job_id}") and path.count("{") == 1
+    }
+    for path, operation in operations:
+        if path in ("/jobs", "/jobs/{job_id}/clone") and "201" in operation["responses"]:
+            operation["responses"]["201"]["links"] = links
