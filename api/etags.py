@@ -44,8 +44,9 @@ class Tagged:
 
     def shown(self, answer: Shown, **edited: object) -> Shown:
         """Return the answer, with an ETag; `edited` is what users edit of it. Raises NotModified where it is known."""
-        tag = f"{_digest(edited)}.{_digest(answer)}"
-        self._response.headers["ETag"] = f'"{tag}"'
+        tag = _tag(answer, edited)
+        response = answer if isinstance(answer, Response) else self._response
+        response.headers["ETag"] = f'"{tag}"'
         if tag in self._known or "*" in self._known:
             raise NotModified(f'"{tag}"')
         return answer
@@ -78,7 +79,7 @@ class Expected:
 
     def changed(self, answer: Shown, **edited: object) -> Shown:
         """Return the answer to a change, with its new ETag."""
-        self._response.headers["ETag"] = f'"{_digest(edited)}.{_digest(answer)}"'
+        self._response.headers["ETag"] = f'"{_tag(answer, edited)}"'
         return answer
 
 
@@ -90,6 +91,11 @@ def _listed(header: str | None) -> set[str]:
     if header is None:
         return set()
     return {"*"} if header.strip() == "*" else set(_TAG.findall(header))
+
+
+def _tag(answer: object, edited: object) -> str:
+    # Of a part of a thing, which is an answer already, the body.
+    return f"{_digest(edited)}.{_digest(bytes(answer.body).decode() if isinstance(answer, Response) else answer)}"
 
 
 def _digest(value: object) -> str:

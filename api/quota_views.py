@@ -30,6 +30,11 @@ def view_quota(session: Session, kind: str, subject: str) -> Quota:
     return found
 
 
+def edited(quota: Quota | tables.Quota | None) -> dict[str, object]:
+    """Return what administrators edit of a quota: its ETag's edition; nothing of one that is not there."""
+    return {} if quota is None else {"max_devices": quota.max_devices, "share": quota.share}
+
+
 def _view_quota(row: tables.Quota, held: Mapping[Account, int], used: Mapping[Account, float]) -> Quota:
     account = (row.kind, row.subject)
     use = Use(held_devices=held.get(account, 0), recent_device_s=used.get(account, 0.0))

@@ -16,6 +16,11 @@ def with_positions(session: Session, shown: Sequence[Job]) -> list[Job]:
     return [job.model_copy(update={"position": positions.get(job.id)}) for job in shown]
 
 
+def edited(job: Job | tables.Job) -> dict[str, object]:
+    """Return what users edit of a job: what its ETag's edition is made of."""
+    return {"priority": job.priority, "labels": job.labels}
+
+
 def view_attempts(session: Session, job_id: int) -> Attempts:
     """Return a job's attempts with what each was given. Raises NotFoundError."""
     jobs.get(session, job_id)

@@ -5,12 +5,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from api.access import Submitter, Viewer
+from api.errors import NOT_MODIFIED
+from api.etags import Tags
 from api.models import Attempts, Checkpoint, Event, Events, Job, LogChunk, Logs, Metric, SubmittedJob
 from api.pages import Page, read_page
 from api.queries import CheckpointQuery, EventQuery, JobId, JobQuery, LogQuery, MetricQuery
 from api.session import reading, writing
 from api.submissions import IdempotencyKey, answer_submission
-from api.views import view_attempts, with_positions
+from api.views import edited, view_attempts, with_positions
 from jobs.spec import JobSpec
 from jobs.store import audit, idempotency, jobs, reports
 
@@ -46,12 +48,12 @@ def list_jobs(query: Annotated[JobQuery, Query()], _: Viewer) -> Page[Job]:
         return page.model_copy(update={"items": with_positions(session, page.items)})
 
 
-@router.get("/{job_id}", summary="Show a job")
-def get_job(job_id: JobId, _: Viewer) -> Job:
+@router.get("/{job_id}", summary="Show a job", responses=NOT_MODIFIED)
+def get_job(job_id: JobId, _: Viewer, tags: Tags) -> Job:
     """Return one job."""
     with reading() as session:
         (job,) = with_positions(session, [Job.model_validate(jobs.get(session, job_id))])
-    return job
+    return tags.shown(job, **edited(job))
 
 
 @router.get("/{job_id}/metrics", summary="List metric values")

@@ -5,8 +5,10 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path
 
 from api.access import Admin, Viewer
+from api.errors import EDITED_SINCE, NOT_MODIFIED
+from api.etags import IfMatch, Tags
 from api.fleet import Quota, Quotas, QuotaSetting
-from api.quota_views import view_quota, view_quotas
+from api.quota_views import edited, view_quota, view_quotas
 from api.session import reading, writing
 from jobs import wakeups
 from jobs.errors import InvalidFilterError
@@ -34,26 +36,40 @@ def list_quotas(_: Viewer) -> Quotas:
         return view_quotas(session)
 
 
-@router.put("/{kind}/{subject:path}", summary="Set a quota")
-def put_quota(kind: Kind, subject: Subject, setting: QuotaSetting, by: Admin) -> Quota:
+@router.get("/{kind}/{subject:path}", summary="Show a quota", responses=NOT_MODIFIED)
+def get_quota(kind: Kind, subject: Subject, _: Viewer, tags: Tags) -> Quota:
+    """Return the quota of a user or a label with what its jobs hold and have used lately."""
+    account = _account(kind, subject)
+    with reading() as session:
+        quotas.get(session, account)
+        quota = view_quota(session, *account)
+    return tags.shown(quota, **edited(quota))
+
+
+@router.put("/{kind}/{subject:path}", summary="Set a quota", responses=EDITED_SINCE)
+def put_quota(kind: Kind, subject: Subject, setting: QuotaSetting, by: Admin, expected: IfMatch) -> Quota:
     """Set the quota of a user or a label in place of the one it had, and return it.
 
     Jobs that run already go on, also where they hold more; the next ones wait.
     """
+    account = _account(kind, subject)
     with writing() as session:
+        expected.check(f"the quota of {kind} {subject!r}", **edited(quotas.hold(session, account)))
         audit.record(session, by, "put_quota", f"quotas/{kind}/{subject}", **setting.model_dump())
-        quotas.put(session, _account(kind, subject), max_devices=setting.max_devices, share=setting.share)
+        quotas.put(session, account, max_devices=setting.max_devices, share=setting.share)
         quota = view_quota(session, kind, subject)
     wakeups.wake_planner()  # a higher limit lets jobs start
-    return quota
+    return expected.changed(quota, **edited(quota))
 
 
-@router.delete("/{kind}/{subject:path}", status_code=204, summary="Remove a quota")
-def delete_quota(kind: Kind, subject: Subject, by: Admin) -> None:
+@router.delete("/{kind}/{subject:path}", status_code=204, summary="Remove a quota", responses=EDITED_SINCE)
+def delete_quota(kind: Kind, subject: Subject, by: Admin, expected: IfMatch) -> None:
     """Remove the quota of a user or a label."""
+    account = _account(kind, subject)
     with writing() as session:
+        expected.check(f"the quota of {kind} {subject!r}", **edited(quotas.hold(session, account)))
         audit.record(session, by, "delete_quota", f"quotas/{kind}/{subject}")
-        quotas.remove(session, _account(kind, subject))
+        quotas.remove(session, account)
     wakeups.wake_planner()
 
 

@@ -3,11 +3,13 @@
 from fastapi import APIRouter, Response
 
 from api.access import Submitter
-from api.errors import CONFLICT
+from api.errors import CONFLICT, EDITED_SINCE
+from api.etags import IfMatch
 from api.models import Job, SubmittedJob
 from api.queries import JobId
 from api.session import writing
 from api.submissions import IdempotencyKey, answer_submission
+from api.views import edited
 from jobs import wakeups
 from jobs.changes import Clone, JobChanges, Place
 from jobs.states import Intent
@@ -67,14 +69,15 @@ def retry_job(job_id: JobId, by: Submitter) -> Job:
     return Job.model_validate(job)
 
 
-@router.patch("", summary="Change a job's priority or labels")
-def change_job(job_id: JobId, changes: JobChanges, by: Submitter) -> Job:
+@router.patch("", summary="Change a job's priority or labels", responses=EDITED_SINCE)
+def change_job(job_id: JobId, changes: JobChanges, by: Submitter, expected: IfMatch) -> Job:
     """Change a job in any state; a waiting one has its new place in the line by the next plan."""
     with writing() as session:
         audit.act_on_job(session, by, "change_job", job_id, **changes.model_dump(exclude_unset=True))
+        expected.check(f"job {job_id}", **edited(verbs.hold(session, job_id)))
         job = verbs.change(session, job_id, changes)
     wakeups.wake_planner(job_id)
-    return Job.model_validate(job)
+    return expected.changed(Job.model_validate(job), **edited(job))
 
 
 @router.post("/clone", status_code=201, summary="Submit a job like this one")

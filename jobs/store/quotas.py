@@ -19,6 +19,20 @@ def all_quotas(session: Session) -> Sequence[Quota]:
     return session.scalars(select(Quota).order_by(Quota.kind, Quota.subject)).all()
 
 
+def hold(session: Session, account: Account) -> Quota | None:
+    """Return the quota of an account, if it has one, with the planners' lock: nobody changes it until that is over."""
+    lock_planning(session)
+    return _find(session, account)
+
+
+def get(session: Session, account: Account) -> Quota:
+    """Return the quota of an account. Raises NotFoundError."""
+    quota = _find(session, account)
+    if quota is None:
+        raise NotFoundError(f"no quota of {account[0]} {account[1]!r}")
+    return quota
+
+
 def put(session: Session, account: Account, *, max_devices: int | None, share: float) -> Quota:
     """Set the quota of an account, in place of the one it had."""
     # With the planners' lock: two that set it at once write one row, and no plan is made from half of a change.
@@ -35,9 +49,7 @@ def put(session: Session, account: Account, *, max_devices: int | None, share: f
 def remove(session: Session, account: Account) -> None:
     """Remove the quota of an account. Raises NotFoundError."""
     lock_planning(session)
-    quota = _find(session, account)
-    if quota is None:
-        raise NotFoundError(f"no quota of {account[0]} {account[1]!r}")
+    quota = get(session, account)
     session.execute(delete(Quota).where(Quota.id == quota.id))
     if account[0] == "label":  # counted only while it has a quota
         usage.forget(session, [account])

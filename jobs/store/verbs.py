@@ -37,13 +37,13 @@ def resume(session: Session, job_id: int, place: Place = NO_OTHER_PLACE) -> Job:
     InvalidChangesError where the training does not fit the new place.
     """
     if place.changes:
-        _move_to(session, _held(session, job_id), place)
+        _move_to(session, hold(session, job_id), place)
     return _intend(session, job_id, Intent.RUN)
 
 
 def retry(session: Session, job_id: int) -> Job:
     """Queue a failed job again, with all of its retries: it goes on from its last checkpoint."""
-    job = _held(session, job_id)
+    job = hold(session, job_id)
     if job.state != State.FAILED or job.intent == Intent.CANCEL:
         raise StateConflictError(f"job {job_id} {_STANDING[_standing(job)]}")
     if (job.failure or {}).get("cause") == Cause.TIME_LIMIT:
@@ -73,7 +73,7 @@ def change(session: Session, job_id: int, changes: JobChanges) -> Job:
 
     Raises InvalidSpecError for more labels than a job may have.
     """
-    job = _held(session, job_id)
+    job = hold(session, job_id)
     new: dict[str, Any] = {}
     if changes.priority is not None:
         new["priority"] = changes.priority
@@ -140,7 +140,7 @@ def _intend(session: Session, job_id: int, intent: Intent) -> Job:
     return job
 
 
-def _held(session: Session, job_id: int) -> Job:
+def hold(session: Session, job_id: int) -> Job:
     """Return a job with its row held until the transaction is over."""
     job = get(session, job_id)
     session.refresh(job, with_for_update=True)

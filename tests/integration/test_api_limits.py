@@ -1,0 +1,124 @@
+"""What no request may cost or confuse: bodies without end or bottom, two readings of one text, methods and paths."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.api_server import TRAIN, ApiServer
+from tests.integration.test_api_errors import JSON, fields_of, problem_of
+
+MIB = 1024 * 1024
+
+
+def deep(levels: int) -> str:
+    return '{"train": {"model": "m", "data": "d", "options": ' + "[" * levels + "]" * levels + "}}"
+
+
+def test_a_chunked_body_of_a_gigabyte_is_refused_with_flat_memory(api: ApiServer) -> None:
+    process = psutil.Process(api.pid)
+    problem_of(api.post("/jobs", {}), 422)
+    before, sent = process.memory_info().rss, 0
+
+    def gigabyte() -> Iterator[bytes]:
+        nonlocal sent
+        for _ in range(1024):
+            sent += MIB
+            yield b" " * MIB
+
+    problem_of(api.http.post("/jobs", content=gigabyte(), headers=JSON), 413)
+    assert process.memory_info().rss - before < 32 * MIB
+    assert sent < 64 * MIB, "the rest was not even waited for"
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@pytest.mark.parametrize("closed", [True, False])
+def test_json_nested_100_000_deep_is_refused_with_flat_memory(api: ApiServer, opening: str, closed: bool) -> None:
+    process = psutil.Process(api.pid)
+    problem_of(api.post("/jobs", {}), 422)
+    before = process.memory_info().rss
+    body = opening * 100_000 + ("1" + {"[": "]", "{": "}"}[opening[0]] * 100_000 if closed else "")
+    problem_of(api.http.post("/jobs", content=body, headers=JSON), 422)
+    assert process.memory_info().rss - before < 32 * MIB
+
+
+@pytest.mark.parametrize("levels", [31, 200, 500, 900])
+def test_json_that_is_deeper_than_what_can_be_shown_again_is_refused(api: ApiServer, levels: int) -> None:
+    fields = fields_of(api.http.post("/jobs", content=deep(levels), headers=JSON))
+    assert "nested" in fields["body"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('{"priority": 1, "priority": 99, "train": {"model": "m", "data": "d"}}', "'priority' is given twice"),
+        ('{"train": {"model": "m", "data": "d", "lr": 1, "lr": 2}}', "'lr' is given twice"),
+        ('{"labels": {"a": "1", "\\u0061": "2"}, "train": {}}', "'a' is given twice"),
+        ('{"train": {"model": "m", "data": "d", "lr": NaN}}', "NaN is not JSON"),
+        ('{"train": {"model": "m", "data": "d", "options": {"x": -Infinity}}}', "-Infinity is not JSON"),
+        ('{"train": {"model": "m", "data": "d", "lr": 1e999}}', "1e999 is larger"),
+    ],
+)
+def test_json_that_can_be_read_in_two_ways_is_refused(api: ApiServer, body: str, message: str) -> None:
+    assert message in fields_of(api.http.post("/jobs", content=body, headers=JSON))["body"]
+
+
+def test_a_body_as_deep_as_a_job_may_be_is_taken(api: ApiServer) -> None:
+    job_id = api.submit(device={"count": 1}, labels={"a": "b"}, name="deep enough")
+    changed = api.post(f"/jobs/{job_id}/clone", {"changes": {"train": {"model": TRAIN["model"]}}})
+    assert changed.status_code == 201, changed.text
+
+
+def test_every_get_takes_head_and_sends_what_get_would_but_the_body(api: ApiServer) -> None:
+    job_id = api.submit()
+    for path in ("/jobs", f"/jobs/{job_id}", "/hosts", "/healthz", "/metrics", "/openapi.json", "/nothing"):
+        got, headed = api.http.get(path), api.http.head(path)
+        assert (headed.status_code, headed.content) == (got.status_code, b""), path
+        assert headed.headers["Content-Type"] == got.headers["Content-Type"], path
+        assert int(headed.headers["Content-Length"]) > 0, path
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/jobs", "GET, POST, HEAD"),
+        ("OPTIONS", "/jobs", "GET, POST, HEAD"),
+        ("TRACE", "/jobs/1", "GET, PATCH, HEAD"),
+        ("POST", "/quotas/user/alice", "GET, PUT, DELETE, HEAD"),
+        ("HEAD", "/jobs/1/cancel", "POST"),
+        ("BREW", "/hosts", "GET, HEAD"),
+    ],
+)
+def test_a_method_that_a_path_does_not_take_is_told_all_that_it_takes(
+    api: ApiServer, method: str, path: str, allowed: str
+) -> None:
+    answer = api.http.request(method, path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
+
+
+def test_a_path_with_a_slash_at_its_end_is_another_path(api: ApiServer) -> None:
+    for path in ("/jobs/", "/hosts/", "/healthz/", "//jobs"):
+        problem_of(api.http.get(path), 404)
+
+
+def test_every_whole_number_is_taken_in_plain_digits_alone(api: ApiServer) -> None:
+    schema = api.http.get("/openapi.json").json()
+    tried = 0
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            for parameter in operation.get("parameters", []):
+                if "'integer'" in str(parameter["schema"]):
+                    answer = api.http.request(method, _with(path, parameter, "1_0"))
+                    assert parameter["name"] in fields_of(answer), (operation["operationId"], parameter["name"])
+                    tried += 1
+    assert tried > 20
+
+
+def _with(path: str, parameter: dict[str, Any], value: str) -> str:
+    """The path with this value of one parameter, and with a likely one of each other in it."""
+    if parameter["in"] == "path":
+        path = path.replace("{" + parameter["name"] + "}", value)
+    for part in {each.strip("{}") for each in path.split("/") if each.startswith("{")}:
+        path = path.replace("{" + part + "}", "1" if part.endswith("_id") else "user" if part == "kind" else "some")
+    return path if parameter["in"] == "path" else f"{path}?{parameter['name']}={value}"
