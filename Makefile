@@ -11,7 +11,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo up test faults sequences chaos check format bench clean
+.PHONY: help install demo up test faults sequences chaos check audit format bench clean
 
 # An environment whose interpreter is gone (the system's Python was upgraded) is as good as none.
 ifneq ($(wildcard $(STAMP)),)
@@ -49,6 +49,9 @@ check: $(STAMP) ## Lint, formatting, types, import directions
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+audit: $(STAMP) ## Look what is installed up among known vulnerabilities, where their database answers
+	.ci/audit $(BIN)
 
 format: $(STAMP) ## Put the code into the form that check asks for
 	$(BIN)/ruff check --fix
