@@ -13,7 +13,7 @@ from api.bodies import AnnouncedLimit, refuse_ambiguous
 from api.docs_page import add_docs
 from api.gate import Gate
 from api.methods import HeadAsGet
-from api.routes import health, hosts, jobs, plan, prometheus, quotas, telemetry, verbs
+from api.routes import checkpoints, devices, health, hosts, jobs, plan, prometheus, quotas, telemetry, verbs
 from jobs.access import Access
 from jobs.database import get_database
 from jobs.logs import configure_logs
@@ -66,6 +66,8 @@ def create_app(access: Access | None = None) -> FastAPI:
     app.include_router(hosts.router)
     app.include_router(quotas.router)
     app.include_router(telemetry.router)
+    app.include_router(checkpoints.router)
+    app.include_router(devices.router)
     app.include_router(health.router)
     app.include_router(prometheus.router)
     add_docs(app)

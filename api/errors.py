@@ -14,9 +14,11 @@ from starlette.responses import JSONResponse, Response
 from api.etags import EditedSince, NotModified
 from api.methods import allowed
 from api.observing import request_id
+from api.ranges import RangeError
 from jobs.column_types import storable
 from jobs.database import AWAY
 from jobs.errors import (
+    FileElsewhereError,
     ForbiddenError,
     InvalidChangesError,
     InvalidFilterError,
@@ -82,6 +84,32 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     422: _documented("A field or parameter is wrong; `errors` names each."),
     503: _documented("The database does not answer now; the same request may succeed later."),
 }
+RANGE: dict[int | str, dict[str, Any]] = {
+    416: _documented("The range in `Range` begins behind the end of what there is."),
+}
+"""For the routes of which a part may be asked for."""
+_ELSEWHERE = {
+    "host": {"type": "string", "description": "The host that has the file."},
+    "path": {"type": "string", "description": "Where it lies there."},
+    "copy_url": {"type": ["string", "null"], "description": "Where its copy is: a path, or an fsspec URL."},
+}
+FILE: dict[int | str, dict[str, Any]] = {
+    409: {
+        "description": "This API cannot read the file: `host`, `path` and `copy_url` say where it is.",
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {
+                    "allOf": [
+                        {"$ref": "#/components/schemas/Problem"},
+                        {"type": "object", "properties": _ELSEWHERE},
+                    ]
+                }
+            }
+        },
+    },
+    **RANGE,
+}
+"""For the routes that answer with a file."""
 CONFLICT: dict[int | str, dict[str, Any]] = {
     409: _documented("The state of the job or host does not allow it; `detail` names it and the way out."),
 }
@@ -104,6 +132,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(ForbiddenError, _forbidden)
     app.add_exception_handler(NotFoundError, _not_found)
     app.add_exception_handler(StateConflictError, _conflict)
+    app.add_exception_handler(FileElsewhereError, _file_elsewhere)
+    app.add_exception_handler(RangeError, _no_such_range)
     app.add_exception_handler(EditedSince, _edited_since)
     app.add_exception_handler(NotModified, _not_modified)
     app.add_exception_handler(NoKeyError, _conflict)
@@ -119,8 +149,9 @@ def problem(
     *,
     errors: Iterable[FieldError] = (),
     headers: Mapping[str, str] | None = None,
+    more: Mapping[str, str | None] | None = None,
 ) -> Response:
-    """Return the answer for an error."""
+    """Return the answer for an error; `more` are members that only some have."""
     content = Problem(
         title=HTTPStatus(status).phrase,
         status=status,
@@ -129,7 +160,7 @@ def problem(
         errors=[FieldError(field=storable(each.field), message=storable(each.message)) for each in errors],
         request_id=request_id(),
     )
-    return JSONResponse(content.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
+    return JSONResponse(content.model_dump() | dict(more or {}), status, headers=headers, media_type=MEDIA_TYPE)
 
 
 def body_too_large() -> Response:
@@ -204,6 +235,16 @@ async def _edited_since(_request: Request, error: Exception) -> Response:
 async def _not_modified(_request: Request, error: Exception) -> Response:
     assert isinstance(error, NotModified)
     return Response(status_code=304, headers={"ETag": error.tag})
+
+
+async def _file_elsewhere(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, FileElsewhereError)
+    return problem(409, str(error), more=error.location)
+
+
+async def _no_such_range(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RangeError)
+    return problem(416, str(error), headers={"Content-Range": f"bytes */{error.size_bytes}"})
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -21,6 +21,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "resume_job": {"on other devices": {"device": "2,3"}},
     "change_job": {"in front of others": {"priority": 90, "labels": {"reviewed": "yes", "draft": None}}},
     "clone_job": {"with another learning rate": {"changes": {"name": "lower-lr", "train": {"lr": 0.01}}}},
+    "prune_checkpoints": {"the best and the last stay": {"keep": ["best", "last"]}},
+    "quarantine_device": {"after errors of its memory": {"reason": "uncorrectable ECC errors"}},
     "drain_host": {"for an upgrade": {"note": "new driver", "evict": True}},
     "put_quota": {"eight devices": {"max_devices": 8, "share": 2.0}},
 }

@@ -25,6 +25,13 @@ class Drain(_Taken):
     """Whether the jobs that run there are to save and stop, to go on elsewhere; else they run to their end."""
 
 
+class Quarantine(_Taken):
+    """Why a device is to be handed out no more."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
+    """In words, for those whose jobs wait for it and for whoever releases it."""
+
+
 class QuotaSetting(_Taken):
     """The quota of a user, or of a label."""
 

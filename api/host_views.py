@@ -4,6 +4,7 @@ from sqlalchemy.orm import Session
 
 from api.fleet import Device, Holder, Host
 from jobs.database import now
+from jobs.errors import NotFoundError
 from jobs.store import hosts, maintenance, scenes
 
 
@@ -49,6 +50,16 @@ def view_hosts(session: Session) -> list[Host]:
 
 
 def view_host(session: Session, name: str) -> Host:
-    """Return a host that there is."""
-    (found,) = [host for host in view_hosts(session) if host.name == name]
-    return found
+    """Return a host. Raises NotFoundError."""
+    for host in view_hosts(session):
+        if host.name == name:
+            return host
+    raise NotFoundError(f"no host {name!r}")
+
+
+def view_device(session: Session, host_name: str, name: str) -> Device:
+    """Return a device of a host. Raises NotFoundError."""
+    for device in view_host(session, host_name).devices:
+        if device.name == name:
+            return device
+    raise NotFoundError(f"host {host_name!r} has no device {name!r}")

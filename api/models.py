@@ -210,6 +210,8 @@ class Checkpoint(_Answer):
     """Validation values at that point."""
     created_at: datetime
     removed_at: datetime | None
+    doomed_at: datetime | None
+    """Since when its file, which no run begins with any more, waits for its host to delete it."""
     copy_url: str | None
     """Where its copy is, that other hosts can read: an absolute path, or an fsspec URL; null where it has none."""
 

@@ -75,7 +75,11 @@ class CheckpointQuery(PageQuery):
     """Which checkpoints."""
 
     removed: bool = False
-    """Also those whose file the trainer has let go of."""
+    """Also those whose file is gone."""
+    best: bool = False
+    """Only the best, by the job's own measure."""
+    last: bool = False
+    """Only the one that is furthest."""
 
 
 class TelemetryQuery(PageQuery):

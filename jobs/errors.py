@@ -30,6 +30,14 @@ class StateConflictError(JobError):
     """The state of the job or host does not allow what was asked for; names it and the way out. Nothing was written."""
 
 
+class FileElsewhereError(StateConflictError):
+    """A file that is there, and that this process cannot read; says where it is."""
+
+    def __init__(self, message: str, *, host: str, path: str, copy_url: str | None) -> None:
+        super().__init__(message)
+        self.location = {"host": host, "path": path, "copy_url": copy_url}
+
+
 class KeyReusedError(JobError, ValueError):
     """An idempotency key that was given to another submission before. Nothing was written."""
 

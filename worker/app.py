@@ -11,6 +11,7 @@ from jobs.settings import get_settings
 from jobs.wakeups import LAUNCH, PLAN, get_celery
 from worker import host, telemetry
 from worker.care import Care
+from worker.files import Files
 from worker.fitness import Fitness
 from worker.heartbeat import Heartbeat
 from worker.planning import Planning
@@ -39,6 +40,7 @@ class Worker:
         self._telemetry: Telemetry | None = None
         self.care = Care(database, self._settings, fitness)
         self.planning = Planning(database)
+        self._files = Files(database, self._settings.host_name)
         self.tick = Tick(
             database, self._settings, self.registration, self.care, self.planning, on_orphaned=_end_with_owner
         )
@@ -51,6 +53,7 @@ class Worker:
         self.registration.read_catalog()
         self.storages.start(self.registration.publish_status)
         self.planning.start()
+        self._files.start()
         self.tick.start()
         self._heartbeat.start()
         self._telemetry = telemetry.start(
@@ -61,6 +64,7 @@ class Worker:
         """Stop sweeping. Runs go on, unless this is a part of an embedded service or of a container that ends."""
         if self._telemetry is not None:
             self._telemetry.stop()
+        self._files.stop()
         self.storages.stop()
         self.tick.stop()
         self._heartbeat.stop()

@@ -14,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.database import Database
 from jobs.errors import StaleAttemptError
+from jobs.storage_marks import read_mark
 from jobs.store import attempts, copies
 from jobs.tables import Checkpoint, Placement
 from trainer.errors import JournalError
@@ -164,7 +165,7 @@ class Copies(threading.Thread):
         """Return the id of the storage that the root is. Raises OSError where it is not what it was."""
         if self._target is None:
             self._target = storage.storage_of_root(self._root)
-        elif not remote_files.is_url(self._root) and storage.read_mark(remote_files.local(self._root)) != self._target:
+        elif not remote_files.is_url(self._root) and read_mark(remote_files.local(self._root)) != self._target:
             # Such as a shared folder that is not mounted any more: what is written there now, nobody else sees.
             raise OSError(errno.ESTALE, "it is not the folder that it was when the run began", self._root)
         return self._target

@@ -17,13 +17,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.database import Database, now
 from jobs.settings import Settings
+from jobs.storage_marks import MARK, read_mark
 from jobs.store import copies
 from trainer.durable_files import fsync_path
 from worker import missing_schema, remote_files
 from worker.clock import clock
 
-MARK = ".rankzero-storage"
-"""File in a storage's folder that holds its id: two hosts that find the same id there see the same files."""
 LOOK_S = 30
 """Seconds between two looks for storages that are not known to be in reach."""
 NEWS_S = 2
@@ -58,15 +57,6 @@ def mark(folder: Path) -> str:
             raise OSError(errno.EIO, "it holds no id, as after a crash; remove it", str(file))
         time.sleep(0.05)  # another host is just writing it
     return found
-
-
-def read_mark(folder: Path) -> str | None:
-    """Return the id of the storage that a folder is, or None where it is none, or out of reach."""
-    try:
-        text = (folder / MARK).read_text()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return text.strip() if text.endswith("\n") and text.strip() else None
 
 
 def storage_of_url(url: str) -> str:

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query, Response
 from api.access import Submitter, Viewer
 from api.errors import NOT_MODIFIED
 from api.etags import Tags
-from api.models import Attempts, Checkpoint, Event, Events, Job, LogChunk, Logs, Metric, SubmittedJob
+from api.models import Attempts, Event, Events, Job, LogChunk, Logs, Metric, SubmittedJob
 from api.pages import Page, read_page
-from api.queries import CheckpointQuery, EventQuery, JobId, JobQuery, LogQuery, MetricQuery
+from api.queries import EventQuery, JobId, JobQuery, LogQuery, MetricQuery
 from api.session import reading, writing
 from api.submissions import IdempotencyKey, answer_submission
 from api.views import edited, view_attempts, with_positions
@@ -63,14 +63,6 @@ def list_metrics(job_id: JobId, query: Annotated[MetricQuery, Query()], _: Viewe
         jobs.get(session, job_id)
         found = reports.select_metrics(job_id, names=query.name, from_step=query.from_step)
         return read_page(session, found, query, Metric)
-
-
-@router.get("/{job_id}/checkpoints", summary="List checkpoints")
-def list_checkpoints(job_id: JobId, query: Annotated[CheckpointQuery, Query()], _: Viewer) -> Page[Checkpoint]:
-    """Return one page of a job's checkpoints, oldest first."""
-    with reading() as session:
-        jobs.get(session, job_id)
-        return read_page(session, reports.select_checkpoints(job_id, with_removed=query.removed), query, Checkpoint)
 
 
 @router.get("/{job_id}/attempts", summary="List attempts")

@@ -50,6 +50,7 @@ def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id:
     origin = None
     if spec.start_from is not None:
         origin = lineage.find_checkpoint(session, spec.start_from)
+        lineage.hold(session, origin)
         # By its id from now on: the other job may save a later or a better one before this one starts.
         settled = spec.start_from.model_copy(update={"checkpoint": origin.id})
         spec = spec.model_copy(update={"start_from": settled})

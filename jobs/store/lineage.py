@@ -31,6 +31,16 @@ def find_checkpoint(session: Session, wanted: StartFrom) -> Checkpoint:
     return (best or kept)[0]
 
 
+def hold(session: Session, origin: Checkpoint) -> None:
+    """Keep a checkpoint from being removed until this transaction is over, which stores a job that starts from it.
+
+    Raises InvalidSpecError where it was removed just now.
+    """
+    session.refresh(origin, with_for_update={"read": True})
+    if origin.removed_at is not None:
+        raise InvalidSpecError("start_from.checkpoint", f"checkpoint {origin.id} was removed just now")
+
+
 def warn_of_removal(session: Session, origin: Checkpoint) -> str | None:
     """Return what the submitter should know where the job that saved `origin` may yet let go of the file."""
     job = session.get_one(Job, origin.job_id)

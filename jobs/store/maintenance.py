@@ -1,8 +1,8 @@
-"""Maintenance: what an operator does with hosts (drain, take back, remove) and with quarantined devices (release)."""
+"""Maintenance: what an operator does with hosts (drain, take back, remove) and with devices (quarantine, release)."""
 
 from collections.abc import Sequence
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, func, select, update
 from sqlalchemy.orm import Session
 
 from jobs.database import lock_planning, now
@@ -58,6 +58,19 @@ def remove(session: Session, name: str) -> None:
     host.drained_at = host.drain_note = None
     changed(session, update(DeviceRow).where(DeviceRow.host_name == name).values(present=False))
     feed.tell_host(session, name, "removed", at=at)
+
+
+def quarantine(session: Session, name: str, device: str, *, reason: str) -> None:
+    """Hand a device out no more until it is released; a run that has it goes on. One that is in quarantine already
+    keeps the time since when, and takes the new reason. Raises NotFoundError.
+    """
+    get(session, name)
+    at = now(session)
+    mine = update(DeviceRow).where(DeviceRow.host_name == name, DeviceRow.name == device, DeviceRow.present)
+    since = func.coalesce(DeviceRow.quarantined_at, at)
+    if not changed(session, mine.values(quarantined_at=since, quarantine_reason=reason)):
+        raise NotFoundError(f"host {name!r} has no device {device!r}")
+    feed.tell_host(session, name, "quarantined", at=at)
 
 
 def release(session: Session, name: str, device: str) -> None:

@@ -108,7 +108,7 @@ def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile)
             *(Checkpoint.path == file.path, not_(and_(*is_known))),
         )
         # A program may save to one path again and again: what its first file was is no use to anybody.
-        anew = {"removed_at": None, "copy_url": None, "copy_storage": None}
+        anew = {"removed_at": None, "doomed_at": None, "copy_url": None, "copy_storage": None}
         told = _changed(session, update(Checkpoint).where(*written_over).values(**row, **anew))
         if not told:
             return  # told before: since then another may have become the best

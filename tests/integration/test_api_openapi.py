@@ -10,7 +10,7 @@ from api.app import create_app
 from api.examples import BODIES
 from api.methods import METHODS
 
-NO_JSON = {"scrape_metrics"}
+NO_JSON = {"scrape_metrics", "get_checkpoint_file"}
 """Operations that answer with something else."""
 
 

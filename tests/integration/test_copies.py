@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobs.database import Database
+from jobs.storage_marks import read_mark
 from tests.integration.checkpoint_files import SavingRun, name, start_run
 from tests.integration.store.conftest import Service
 from tests.object_store import ROOT, ObjectStore
@@ -73,7 +74,7 @@ def test_every_checkpoint_is_copied_whole_and_those_that_the_trainer_let_go_of_a
         step: run.contents[step] for step in (20, 30)
     }
     assert {checkpoint.copy_storage for checkpoint in kept.values()} == {storage.storage_of_root(root)}
-    assert {checkpoint.storage for checkpoint in kept.values()} == {storage.read_mark(run.run_dir.path.parent.parent)}
+    assert {checkpoint.storage for checkpoint in kept.values()} == {read_mark(run.run_dir.path.parent.parent)}
     removed = run.checkpoints(with_removed=True)[10]
     assert (removed.copy_url, removed.copy_storage) == (None, None)
     assert first_copy is not None

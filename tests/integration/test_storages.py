@@ -13,6 +13,7 @@ import pytest
 from jobs.database import Database, now
 from jobs.settings import Settings
 from jobs.spec import JobSpec
+from jobs.storage_marks import MARK
 from jobs.store import hosts, jobs
 from jobs.tables import Checkpoint
 from tests.api_server import NO_BROKER
@@ -72,13 +73,13 @@ def test_hosts_that_come_to_a_folder_at_once_know_it_by_one_id(tmp_path: Path) -
 def test_a_folder_s_mark_that_a_crash_left_empty_is_named_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / storage.MARK).touch()
+    (tmp_path / MARK).touch()
     monkeypatch.setattr(storage, "_MARK_WRITTEN_S", 0.1)
 
     with pytest.raises(OSError, match="remove it") as error:
         storage.mark(tmp_path)
 
-    assert error.value.filename == str(tmp_path / storage.MARK)
+    assert error.value.filename == str(tmp_path / MARK)
 
 
 @pytest.mark.parametrize(
