@@ -13,7 +13,21 @@ from api.bodies import AnnouncedLimit, refuse_ambiguous
 from api.docs_page import add_docs
 from api.gate import Gate
 from api.methods import HeadAsGet
-from api.routes import checkpoints, devices, health, hosts, jobs, plan, prometheus, quotas, telemetry, verbs
+from api.routes import (
+    audit,
+    checkpoints,
+    devices,
+    health,
+    hosts,
+    jobs,
+    plan,
+    prometheus,
+    quotas,
+    telemetry,
+    tokens,
+    users,
+    verbs,
+)
 from jobs.access import Access
 from jobs.database import get_database
 from jobs.logs import configure_logs
@@ -58,7 +72,8 @@ def create_app(access: Access | None = None) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         responses=errors.DOCUMENTED,
     )
-    app.add_middleware(Gate, access=get_settings().access or access or Access.TOKENS)
+    app.state.access = get_settings().access or access or Access.TOKENS
+    app.add_middleware(Gate, access=app.state.access)
     errors.install(app)
     app.include_router(plan.router)  # before the routes that would take its path for a job's id
     app.include_router(jobs.router)
@@ -68,6 +83,9 @@ def create_app(access: Access | None = None) -> FastAPI:
     app.include_router(telemetry.router)
     app.include_router(checkpoints.router)
     app.include_router(devices.router)
+    app.include_router(users.router)
+    app.include_router(tokens.router)
+    app.include_router(audit.router)
     app.include_router(health.router)
     app.include_router(prometheus.router)
     add_docs(app)

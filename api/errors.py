@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from api import refusals
 from api.etags import EditedSince, NotModified
 from api.methods import allowed
 from api.observing import request_id
@@ -216,7 +217,8 @@ async def _key_reused(_request: Request, error: Exception) -> Response:
     return problem(422, str(error), errors=[FieldError(field="Idempotency-Key", message=str(error))])
 
 
-async def _forbidden(_request: Request, error: Exception) -> Response:
+async def _forbidden(request: Request, error: Exception) -> Response:
+    await refusals.note(request, str(error))
     return forbidden(str(error))
 
 

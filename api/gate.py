@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import errors, loopback
+from api.last_use import LastUse
 from api.session import reading
 from jobs.access import LOCAL, Access, Principal
 from jobs.database import AWAY
@@ -16,7 +17,7 @@ from jobs.store import tokens
 
 OPEN = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs"})
 """What a load balancer asks, and what is the same for every installation; nothing else answers without a token."""
-_BEARER = re.compile(r"bearer +(rz_[A-Za-z0-9_-]{43})", re.IGNORECASE)
+_BEARER = re.compile(rf"(?i:bearer) +({tokens.SHAPE.pattern})")
 
 
 class Gate:
@@ -25,6 +26,7 @@ class Gate:
     def __init__(self, app: ASGIApp, *, access: Access) -> None:
         self._app = app
         self._access = access
+        self._last_use = LastUse()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -37,6 +39,7 @@ class Gate:
         else:
             found = await self._principal(scope)
         if isinstance(found, Response):
+            await _pass_over_body(receive)
             await found(scope, receive, send)
             return
         Request(scope).state.principal = found
@@ -55,9 +58,26 @@ class Gate:
             principal = await run_in_threadpool(_find, bearer[1])
         except AWAY as error:
             return await errors.database_silent(Request(scope), error)
-        return principal or errors.unauthenticated("the token is unknown, expired or revoked, or its user disabled")
+        if principal is None:
+            return errors.unauthenticated("the token is unknown, expired or revoked, or its user disabled")
+        assert principal.token_id is not None, "it was found by a token"
+        self._last_use.note(principal.token_id)
+        return principal
 
 
 def _find(token: str) -> Principal | None:
     with reading() as session:
         return tokens.principal_of(session, token)
+
+
+async def _pass_over_body(receive: Receive) -> None:
+    """Read a body of the size that is allowed, and keep nothing of it.
+
+    A connection that is closed on data not read yet is reset, and its client may never see the answer.
+    """
+    left = errors.MAX_BODY_BYTES
+    while left >= 0:
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if not message.get("more_body", False):
+            return

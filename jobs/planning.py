@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from jobs.database import lock_planning, now, try_lock_planning
 from jobs.planner.plan import plan
 from jobs.planner.view import Preempt, Start, Wait
-from jobs.store import attempts, idempotency, lines, scenes, usage
+from jobs.store import attempts, audit, idempotency, lines, scenes, usage
 from jobs.tables import PlanningRound
 
 
@@ -46,6 +46,7 @@ def plan_unless_planned(session: Session, *, within_s: float = 0) -> list[Launch
     is_first_of_its_hour = last is None or _hour(last.began_at) != _hour(began_at)
     session.merge(PlanningRound(id=1, began_at=began_at))
     if is_first_of_its_hour:  # here, since rounds are what all workers do between them
+        audit.forget(session, began_at)
         idempotency.forget(session, began_at)
         usage.forget_faded(session, began_at)
     return plan_once(session)

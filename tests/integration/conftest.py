@@ -9,31 +9,49 @@ import pytest
 
 from tests.api_server import ApiServer
 from tests.conftest import drop
+from tests.integration.guarded_api import GuardedApi
 from tests.servers import PostgresServer
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """The API, with no broker; the module's tests run once on each engine."""
-    folder = tmp_path_factory.mktemp("api")
+def api_database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a migrated database; the module's tests run once on each engine."""
     if request.param == "sqlite":
-        with api_on_sqlite(request.getfixturevalue("migrated_sqlite_template"), folder) as server:
-            yield server
+        template: Path = request.getfixturevalue("migrated_sqlite_template")
+        yield copy_of_sqlite(template, tmp_path_factory.mktemp("database"))
         return
     postgres: PostgresServer = request.getfixturevalue("postgres_session")
     sealed: str = request.getfixturevalue("migrated_postgres_template")
     postgres.start()
     url = postgres.create_database(template=sealed)
-    with ApiServer(url, folder) as server:
-        yield server
+    yield url
     drop(postgres, url)
+
+
+@pytest.fixture(scope="module")
+def api(api_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """The API, with no broker, on its own machine: it asks for no token."""
+    with ApiServer(api_database, tmp_path_factory.mktemp("api")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def guarded(api_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedApi]:
+    """The API, with no broker, that asks for tokens."""
+    with GuardedApi(api_database, tmp_path_factory.mktemp("guarded-api")) as server:
+        yield server
 
 
 @contextmanager
 def api_on_sqlite(template: Path, folder: Path) -> Iterator[ApiServer]:
     """The API on a copy of a migrated database, with no broker."""
+    with ApiServer(copy_of_sqlite(template, folder), folder) as server:
+        yield server
+
+
+def copy_of_sqlite(template: Path, folder: Path) -> str:
+    """Copy a migrated database into a folder, and return its URL."""
     path = folder / "rankzero.db"
     with closing(sqlite3.connect(template)) as source, closing(sqlite3.connect(path)) as target:
         source.backup(target)
-    with ApiServer(f"sqlite:///{path}", folder) as server:
-        yield server
+    return f"sqlite:///{path}"
