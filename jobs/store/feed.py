@@ -41,17 +41,21 @@ KEYS = 1000
 FORGOTTEN_AT_ONCE = 5000
 """Entries that one transaction deletes."""
 
-_THIS = literal_column("pg_current_xact_id()::text::bigint", BigInteger())
 _OLDEST_LIVE = literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger())
-_NEXT = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger())
+_LAST_OVER = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1", BigInteger())
+_THIS = literal_column("pg_current_xact_id()::text::bigint", BigInteger())
 
 Told = TypeVar("Told", JobEvent, LogChunk, Checkpoint)
 Item = TypeVar("Item")
 
 
 def tell(session: Session, topic: Topic, detail: dict[str, Any], *, job_id: int | None, at: datetime) -> None:
-    """Write an entry; `at` is the database's time."""
-    xid = _THIS if _is_postgresql(session) else literal(0)
+    """Write an entry; `at` is the database's time.
+
+    On PostgreSQL its place is not its transaction's own: one that began to write early and then waited for a job's row
+    would tell of it before the one that it waited for. By the last that was over when it was written, it comes later.
+    """
+    xid = func.greatest(_THIS, _LAST_OVER) if _is_postgresql(session) else literal(0)
     entry = insert(FeedEntry).values(xid=xid, at=at, topic=topic, job_id=job_id, detail=detail)
     session.execute(entry)
 
@@ -138,7 +142,7 @@ def forget(session: Session, *, older_than: timedelta) -> int:
     old = and_(_is_settled(session), ~_is_after(bound), FeedEntry.id != bound.id)
     if _is_postgresql(session):
         # Brought along from another server by a backup: nobody would see them before this one has counted as far.
-        old = or_(old, FeedEntry.xid >= _NEXT)
+        old = or_(old, FeedEntry.xid > _LAST_OVER)
     doomed = select(FeedEntry.id).where(old).order_by(FeedEntry.xid, FeedEntry.id).limit(FORGOTTEN_AT_ONCE)
     # Whoever else deletes now has those that are locked.
     ids = session.scalars(doomed.with_for_update(skip_locked=True)).all()
@@ -156,8 +160,8 @@ def rows(session: Session, table: type[Told], ids: Collection[int]) -> Iterator[
 def _is_settled(session: Session) -> ColumnElement[bool]:
     """Whether no entry can appear any more that comes before this one.
 
-    SQLite's transactions write one after the other. PostgreSQL's draw their number when they begin to write, and of
-    those below the oldest that is under way none will ever write again.
+    SQLite's transactions write one after the other. PostgreSQL's draw a number when they begin to write, and no entry
+    has a place before its own transaction's: what is below the oldest that is under way is complete.
     """
     return FeedEntry.xid < _OLDEST_LIVE if _is_postgresql(session) else true()
 

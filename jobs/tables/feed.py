@@ -14,7 +14,8 @@ class FeedEntry(Base):
 
     On PostgreSQL ids become visible out of order, since they are drawn before the commit. Read are the rows whose
     `xid` is below the oldest transaction that is under way (`pg_snapshot_xmin`), in the order of (xid, id): whoever has
-    read up to one of them has missed none. On SQLite one transaction writes at a time, and `xid` is 0.
+    read up to one of them has missed none (`jobs.store.feed`). On SQLite one transaction writes at a time, and `xid` is
+    0.
     """
 
     __tablename__ = "feed"
@@ -22,7 +23,7 @@ class FeedEntry(Base):
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     xid: Mapped[int] = mapped_column(BigInteger)
-    """The transaction that wrote it (`pg_current_xact_id`)."""
+    """Number of the transaction that wrote it, or of the last that was over by then, whichever is later."""
     at: Mapped[datetime]
     topic: Mapped[str] = mapped_column(String(16))
     """A `jobs.feed.Topic`."""
