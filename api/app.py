@@ -16,6 +16,7 @@ from api.methods import HeadAsGet
 from api.routes import (
     audit,
     checkpoints,
+    data_sets,
     devices,
     health,
     hosts,
@@ -23,6 +24,7 @@ from api.routes import (
     plan,
     prometheus,
     quotas,
+    recipes,
     telemetry,
     tokens,
     users,
@@ -81,6 +83,8 @@ def create_app(access: Access | None = None) -> FastAPI:
     app.include_router(hosts.router)
     app.include_router(quotas.router)
     app.include_router(telemetry.router)
+    app.include_router(recipes.router)
+    app.include_router(data_sets.router)
     app.include_router(checkpoints.router)
     app.include_router(devices.router)
     app.include_router(users.router)

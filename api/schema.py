@@ -11,6 +11,8 @@ Operation = dict[str, Any]
 TAGS = [
     {"name": "jobs", "description": "Submit jobs, find them, and say what is to become of them."},
     {"name": "hosts", "description": "The machines that train, and what an operator does with them and their devices."},
+    {"name": "recipes", "description": "What the hosts can train, with the models and options of each recipe."},
+    {"name": "data sets", "description": "What jobs can name as their data, and what lies there."},
     {"name": "quotas", "description": "How many devices a user's or a label's jobs hold at once, and their share."},
     {"name": "access", "description": "Who may use the service: users, their tokens, and an audit of what they did."},
     {"name": "telemetry", "description": "What GPUs did: utilisation, memory, temperature, power."},

@@ -11,6 +11,7 @@ from jobs.settings import get_settings
 from jobs.wakeups import LAUNCH, PLAN, get_celery
 from worker import host, telemetry
 from worker.care import Care
+from worker.data_sets import DataSets
 from worker.files import Files
 from worker.fitness import Fitness
 from worker.heartbeat import Heartbeat
@@ -41,6 +42,12 @@ class Worker:
         self.care = Care(database, self._settings, fitness)
         self.planning = Planning(database)
         self._files = Files(database, self._settings.host_name)
+        self._data_sets = DataSets(
+            database,
+            self._settings.host_name,
+            self._settings.roots.data,
+            is_held=lambda: self.registration.is_held,
+        )
         self.tick = Tick(
             database, self._settings, self.registration, self.care, self.planning, on_orphaned=_end_with_owner
         )
@@ -54,6 +61,7 @@ class Worker:
         self.storages.start(self.registration.publish_status)
         self.planning.start()
         self._files.start()
+        self._data_sets.start()
         self.tick.start()
         self._heartbeat.start()
         self._telemetry = telemetry.start(
@@ -65,6 +73,7 @@ class Worker:
         if self._telemetry is not None:
             self._telemetry.stop()
         self._files.stop()
+        self._data_sets.stop()
         self.storages.stop()
         self.tick.stop()
         self._heartbeat.stop()

@@ -107,11 +107,17 @@ def set_catalog(session: Session, name: str, catalog: dict[str, Any]) -> None:
 
 def catalogs(session: Session) -> list[Catalog]:
     """Return what the hosts have published."""
-    found = []
+    return list(catalogs_by_host(session).values())
+
+
+def catalogs_by_host(session: Session) -> dict[str, Catalog]:
+    """Return what each host has published, by its name."""
+    found = {}
     query = select(Host.name, Host.catalog).where(Host.removed_at.is_(None)).order_by(Host.name)
     for name, catalog in session.execute(query):
         try:
-            found += [Catalog.model_validate(catalog)] if catalog else []
+            if catalog:
+                found[name] = Catalog.model_validate(catalog)
         except ValidationError as error:  # of another release: it must not keep jobs from being submitted
             log.warning("catalog_unreadable", host=name, error=str(error))
     return found

@@ -1,11 +1,13 @@
 """The supervisor as the process it is, on placements whose run cannot begin: the attempt ends and says why."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -207,3 +209,38 @@ def test_a_stored_spec_is_the_one_that_was_validated(service: Service) -> None:
     job = service.job(service.submit("0"))
 
     assert JobSpec.model_validate(job.spec).model_dump(mode="json") == job.spec
+
+
+@pytest.mark.parametrize(
+    ("train", "settings", "failure"),
+    [
+        ({"recipe": "script", "options": {"script": "/a.py"}}, {}, ("config", "RANKZERO_SCRIPTS=on")),
+        (
+            {"recipe": "script", "options": {"script": "ROOT/code/out.py"}},
+            {"scripts": "on", "code_roots": "ROOT/code"},
+            ("config", "ROOT/outside/a.py"),
+        ),
+        ({"model": "mlp", "data": "photos:out"}, {"data_roots": "photos=ROOT/photos"}, ("data", "ROOT/outside")),
+        ({"model": "mlp", "data": "photos:"}, {}, ("data", "has no data root 'photos'")),
+    ],
+)
+def test_what_a_host_does_not_allow_is_not_begun_whatever_was_accepted(
+    service: Service, tmp_path: Path, train: dict[str, Any], settings: dict[str, str], failure: tuple[str, str]
+) -> None:
+    for folder in ("code", "photos", "outside"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "outside" / "a.py").write_text("raise SystemExit\n")
+    (tmp_path / "code" / "out.py").symlink_to(tmp_path / "outside" / "a.py")
+    (tmp_path / "photos" / "out").symlink_to(tmp_path / "outside")
+    here = json.loads(json.dumps([train, settings, *failure]).replace("ROOT", str(tmp_path)))
+    placement = launch(service, tmp_path / "run", train=here[0])
+
+    supervise(service, placement, **here[1])
+
+    job = service.job(placement.job_id)
+    assert (job.state, job.retries) == ("failed", 0)
+    assert job.failure is not None
+    assert job.failure["cause"] == here[2]
+    assert here[3] in job.failure["message"]
+    assert not (tmp_path / "run" / "trainer.log").exists()
+    assert service.live_leases() == []
