@@ -21,15 +21,18 @@ _STEERING_NAMES = frozenset(
 )
 
 
-def permitted(train: TrainConfig, settings: Settings, *, needs_root: bool) -> TrainConfig:
+def permitted(
+    train: TrainConfig, settings: Settings, *, needs_root: bool, variables: Iterable[str] = ()
+) -> TrainConfig:
     """Return a training with the paths that its data and its program have on this host.
 
-    `needs_root` says that a bare name is that of a data root, and none that the trainer knows. Raises ConfigError for
-    a program, and DataError for data, that this host's operator does not allow.
+    `needs_root` says that a bare name is that of a data root, and none that the trainer knows; `variables` are names of
+    those that the job sets beside `options.env`. Raises ConfigError for a program, and DataError for data, that this
+    host's operator does not allow.
     """
     roots = settings.roots
     if train.recipe == SCRIPT:
-        return _with_program(train, roots)
+        return _with_program(train, roots, variables)
     updates: dict[str, object] = {}
     named = reference(train.data)
     if named is None and roots.data:
@@ -62,7 +65,7 @@ def _beneath(path: str, allowed: Iterable[str], what: str, roots: Roots) -> str:
     raise DataError(f"{what}{leads} is in no data root of this host; it has {describe(roots.data)}")
 
 
-def _with_program(train: TrainConfig, roots: Roots) -> TrainConfig:
+def _with_program(train: TrainConfig, roots: Roots, variables: Iterable[str]) -> TrainConfig:
     options = script_options(train)
     if not roots.scripts:
         raise ConfigError(
@@ -70,9 +73,10 @@ def _with_program(train: TrainConfig, roots: Roots) -> TrainConfig:
         )
     if not roots.code:
         return train
-    for name in options.env:
-        if name.startswith(_STEERING) or name in _STEERING_NAMES:
-            raise ConfigError(f"options.env: {name} could start other programs than those of the code roots")
+    for field, names in (("options.env", options.env), ("secrets", variables)):
+        for name in names:
+            if name.startswith(_STEERING) or name in _STEERING_NAMES:
+                raise ConfigError(f"{field}: {name} could start other programs than those of the code roots")
     updates = {
         "cwd": _program_path("cwd", options.cwd, roots),
         "script": _program_path("script", options.script, roots),

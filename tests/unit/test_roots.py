@@ -174,6 +174,14 @@ def test_no_program_outside_of_the_code_roots_is_started_by_a_path_a_link_a_modu
         permitted(program(**whole), settings(disk, scripts="on", code_roots=str(disk / "code")), needs_root=False)
 
 
+def test_a_secret_takes_no_variable_that_starts_other_programs(disk: Path) -> None:
+    allowed = settings(disk, scripts="on", code_roots=str(disk / "code"))
+    train = program(script=str(disk / "code" / "train.py"))
+    with pytest.raises(ConfigError, match="secrets: PYTHONSTARTUP"):
+        permitted(train, allowed, needs_root=False, variables=["TOKEN", "PYTHONSTARTUP"])
+    assert permitted(train, allowed, needs_root=False, variables=["TOKEN"]).options == train.options
+
+
 def test_a_program_in_a_code_root_is_started_where_its_links_lead(disk: Path) -> None:
     (disk / "code" / "same.py").symlink_to(disk / "code" / "train.py")
     allowed = settings(disk, scripts="on", code_roots=str(disk / "code"))
