@@ -18,8 +18,8 @@ from jobs.store.transitions import changed
 from jobs.tables import Host
 
 HOW_TO_RUN_SCRIPTS = (
-    "its operator turns them on with RANKZERO_SCRIPTS=on for its worker, and says with RANKZERO_CODE_ROOTS where they "
-    "have to lie"
+    "a host's operator turns them on with RANKZERO_SCRIPTS=on for its worker, and says with RANKZERO_CODE_ROOTS where "
+    "they have to lie"
 )
 MOST_NAMED = 5
 """Hosts whose words an error repeats."""
@@ -61,25 +61,27 @@ class Allowances:
     """Which hosts allow what jobs need, as one plan sees it."""
 
     by_host: Mapping[str, Roots | None]
-    _found: dict[str, frozenset[str]] = field(default_factory=dict)
+    _found: dict[str, tuple[frozenset[str], str]] = field(default_factory=dict)
+    """The hosts that allow each needs that were asked about, and that in words."""
 
     def narrowed(self, reached: Reach, needs: str | None) -> Reach:
         """Return the reach of a job, without the hosts that do not allow what it `needs` (the JSON of a Needs)."""
         if needs is None:
             return reached
-        allowing = self._allowing(needs)
+        allowing, note = self._allowing(needs)
         if len(allowing) == len(self.by_host):
             return reached
         hosts = allowing if reached.hosts is None else allowing & reached.hosts
-        note = f"{_subject(needs)} is allowed on {only(allowing) if allowing else 'no host'}"
         return Reach(reached.step, hosts, note if reached.note is None else f"{reached.note}; {note}")
 
-    def _allowing(self, needs: str) -> frozenset[str]:
+    def _allowing(self, needs: str) -> tuple[frozenset[str], str]:
         # Thousands of waiting jobs share a few needs.
         if needs not in self._found:
             wanted = Needs.model_validate_json(needs)
             hosts = (name for name, roots in self.by_host.items() if roots is None or roots.why_not(wanted) is None)
-            self._found[needs] = frozenset(hosts)
+            allowing = frozenset(hosts)
+            subject = f"its data {wanted.data}" if wanted.program is None else "its program"
+            self._found[needs] = allowing, f"{subject} is allowed on {only(allowing) if allowing else 'no host'}"
         return self._found[needs]
 
 
@@ -92,13 +94,8 @@ def _refuse(needs: Needs, asked: Mapping[str, Roots | None]) -> None:
         where = f"host {refusals[0][0]} runs no" if len(refusals) == 1 else "no host runs"
         raise InvalidSpecError("train.recipe", f"{where} programs of users; {HOW_TO_RUN_SCRIPTS}")
     listed = [f"host {name} {why}" for name, why in refusals[:MOST_NAMED]]
-    more = f"; and so do {len(refusals) - MOST_NAMED} more" if len(refusals) > MOST_NAMED else ""
+    more = f"; {len(refusals) - MOST_NAMED} more do not take it either" if len(refusals) > MOST_NAMED else ""
     raise InvalidSpecError("train.data" if needs.program is None else "train.options", "; ".join(listed) + more)
-
-
-def _subject(needs: str) -> str:
-    wanted = Needs.model_validate_json(needs)
-    return f"its data {wanted.data}" if wanted.program is None else "its program"
 
 
 def _parsed(host_name: str, stored: object) -> Roots | None:
