@@ -13,6 +13,7 @@ from api.bodies import AnnouncedLimit, refuse_ambiguous
 from api.docs_page import add_docs
 from api.gate import Gate
 from api.methods import HeadAsGet
+from api.parameters import refuse_unknown
 from api.routes import (
     audit,
     checkpoints,
@@ -21,6 +22,8 @@ from api.routes import (
     health,
     hosts,
     jobs,
+    logs,
+    metrics,
     plan,
     prometheus,
     quotas,
@@ -64,7 +67,7 @@ def create_app(access: Access | None = None) -> FastAPI:
         max_body_size=errors.MAX_BODY_BYTES,
         openapi_tags=schema.TAGS,
         servers=[{"url": "/", "description": "This service."}],
-        dependencies=[Depends(refuse_ambiguous)],
+        dependencies=[Depends(refuse_ambiguous), Depends(refuse_unknown)],
         # Its own pages load their scripts from a foreign host.
         docs_url=None,
         redoc_url=None,
@@ -79,6 +82,8 @@ def create_app(access: Access | None = None) -> FastAPI:
     errors.install(app)
     app.include_router(plan.router)  # before the routes that would take its path for a job's id
     app.include_router(jobs.router)
+    app.include_router(metrics.router)
+    app.include_router(logs.router)
     app.include_router(verbs.router)
     app.include_router(hosts.router)
     app.include_router(quotas.router)

@@ -1,17 +1,18 @@
 """The query parameters of the lists; one that is not named here is refused, not ignored."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Path
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from api.fields import CheckpointFields, EventFields, HostFields, JobFields
 from api.integers import IN_DIGITS
 from api.pages import PageQuery
 from jobs.errors import InvalidFilterError
 from jobs.states import State
-from jobs.store.jobs import SORTS
+from jobs.store.search import SORTS
 
 MAX_ID = 2**63 - 1
 """The largest number that a database column holds."""
@@ -46,10 +47,25 @@ class JobQuery(PageQuery):
     """Only jobs whose name contains this, upper or lower case."""
     user: Text | None = None
     """Only jobs for this user."""
+    priority: Annotated[int, Field(ge=0, le=100), IN_DIGITS] | None = None
+    """Only jobs of this priority."""
+    recipe: Text | None = None
+    """Only jobs that train by this recipe."""
+    model: Text | None = None
+    """Only jobs that train this model."""
+    host: Text | None = None
+    """Only jobs that have run on this host, if only in part."""
+    created_after: Moment | None = None
+    """Only jobs submitted at this time or later."""
+    created_before: Moment | None = None
+    """Only jobs submitted before this."""
+    finished_after: Moment | None = None
+    """Only jobs that are over, since this time or later."""
     parent: Annotated[int, Field(ge=1, le=MAX_ID), IN_DIGITS] | None = None
     """Only jobs that were cloned from this one, or start from a checkpoint of it."""
     sort: Annotated[str, AfterValidator(_known_sort), Field(json_schema_extra={"enum": list(SORTS)})] = "-id"
     """Order; a minus means descending."""
+    fields: JobFields = None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -62,15 +78,6 @@ class JobQuery(PageQuery):
         return wanted
 
 
-class MetricQuery(PageQuery):
-    """Which metric values."""
-
-    name: list[Text] = Field(default=[], max_length=256)
-    """Only the metric of this name; repeat it for any of several."""
-    from_step: Number = 0
-    """Only values after at least this many steps."""
-
-
 class CheckpointQuery(PageQuery):
     """Which checkpoints."""
 
@@ -80,6 +87,19 @@ class CheckpointQuery(PageQuery):
     """Only the best, by the job's own measure."""
     last: bool = False
     """Only the one that is furthest."""
+    sort: Literal["id", "-id"] = "id"
+    """Order; `-id` has the newest first."""
+    fields: CheckpointFields = None
+
+
+class HostQuery(BaseModel):
+    """In which order hosts are listed."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    sort: Literal["name", "-name"] = "name"
+    """Order; a minus means descending."""
+    fields: HostFields = None
 
 
 class TelemetryQuery(PageQuery):
@@ -91,7 +111,9 @@ class TelemetryQuery(PageQuery):
     """Only of those that begin before this."""
 
 
-class _FollowQuery(BaseModel):
+class AfterQuery(BaseModel):
+    """Which part of what is followed by asking again."""
+
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     after: Number = 0
@@ -100,14 +122,13 @@ class _FollowQuery(BaseModel):
     """Most items in the answer."""
 
 
-class EventQuery(_FollowQuery):
-    """Which events."""
+class EventQuery(AfterQuery):
+    """Which events, in which order."""
 
-
-class LogQuery(_FollowQuery):
-    """Which pieces of the output."""
-
-    rank: Annotated[int, Field(ge=0, le=2**31 - 1), IN_DIGITS] | None = None
-    """Only the output of this global rank."""
-    attempt: Annotated[int, Field(ge=1, le=2**31 - 1), IN_DIGITS] | None = None
-    """Only the output of this attempt."""
+    before: Annotated[int, Field(ge=1, le=MAX_ID), IN_DIGITS] | None = None
+    """Only those with ids below this: with `sort=-id`, what came before the last item of an answer."""
+    kind: list[Text] = Field(default=[], max_length=16)
+    """Only events of this kind; repeat it for any of several."""
+    sort: Literal["id", "-id"] = "id"
+    """Order; `-id` has the newest first."""
+    fields: EventFields = None

@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect
+from sqlalchemy import DateTime, Dialect, Integer
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction
@@ -53,3 +53,15 @@ class json_each_text(GenericFunction[Any]):  # noqa: N801  # named as the SQL fu
 @compiles(json_each_text, "sqlite")
 def _json_each(function: json_each_text, compiler: SQLCompiler, **options: Any) -> str:
     return f"json_each{compiler.function_argspec(function, **options)}"
+
+
+class octet_length(GenericFunction[int]):  # noqa: N801  # named as the SQL function is
+    """Bytes of a text as UTF-8. SQLite has such a function only from 3.43 on."""
+
+    type = Integer()
+    inherit_cache = True
+
+
+@compiles(octet_length, "sqlite")
+def _octet_length(function: octet_length, compiler: SQLCompiler, **options: Any) -> str:
+    return f"length(CAST({compiler.process(function.clauses, **options)} AS BLOB))"

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Header, Path, Query
 from api.access import Submitter, Viewer
 from api.checkpoints import Prune, PrunedCheckpoints
 from api.errors import CONFLICT, FILE
+from api.fields import SPARSE, CheckpointFields, SparseAnswer, picked
 from api.files import FileAnswer, FileHeaders
 from api.models import Checkpoint
 from api.pages import Page, read_page
@@ -30,23 +31,35 @@ _FILE: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.get("", summary="List checkpoints")
-def list_checkpoints(job_id: JobId, query: Annotated[CheckpointQuery, Query()], _: Viewer) -> Page[Checkpoint]:
+@router.get("", summary="List checkpoints", response_model=Page[Checkpoint], responses=SPARSE)
+def list_checkpoints(
+    job_id: JobId, query: Annotated[CheckpointQuery, Query()], _: Viewer
+) -> Page[Checkpoint] | SparseAnswer:
     """Return one page of a job's checkpoints, oldest first."""
-    found = checkpoints.select_some(job_id, with_removed=query.removed, best=query.best, last=query.last)
+    found = checkpoints.select_some(
+        job_id, with_removed=query.removed, best=query.best, last=query.last, newest_first=query.sort == "-id"
+    )
     with reading() as session:
         jobs.get(session, job_id)
-        return read_page(session, found, query, Checkpoint)
+        return picked(read_page(session, found, query, Checkpoint, order=query.sort), query.fields)
 
 
-@router.get("/{checkpoint_id}", summary="Show a checkpoint")
-def get_checkpoint(job_id: JobId, checkpoint_id: CheckpointId, _: Viewer) -> Checkpoint:
+@router.get("/{checkpoint_id}", summary="Show a checkpoint", response_model=Checkpoint, responses=SPARSE)
+def get_checkpoint(
+    job_id: JobId, checkpoint_id: CheckpointId, _: Viewer, fields: CheckpointFields = None
+) -> Checkpoint | SparseAnswer:
     """Return one checkpoint of a job, also one whose file is gone."""
     with reading() as session:
-        return Checkpoint.model_validate(checkpoints.get(session, job_id, checkpoint_id))
+        return picked(Checkpoint.model_validate(checkpoints.get(session, job_id, checkpoint_id)), fields)
 
 
-@router.get("/{checkpoint_id}/file", summary="Download a checkpoint", response_class=FileAnswer, responses=_FILE)
+@router.get(
+    "/{checkpoint_id}/file",
+    summary="Download a checkpoint",
+    status_code=200,  # else FastAPI would look for it among the parameters of the class
+    response_class=FileAnswer,
+    responses=_FILE,
+)
 def get_checkpoint_file(
     job_id: JobId, checkpoint_id: CheckpointId, requested: Annotated[FileHeaders, Header()], _: Viewer
 ) -> FileAnswer:

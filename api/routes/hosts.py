@@ -2,11 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Path
+from fastapi import APIRouter, Body, Path, Query
 
 from api.access import Admin, Viewer
+from api.fields import SPARSE, SparseAnswer, picked
 from api.fleet import Drain, Host, Hosts
 from api.host_views import view_host, view_hosts
+from api.queries import HostQuery
 from api.session import reading, writing
 from jobs import wakeups
 from jobs.store import audit, maintenance
@@ -17,11 +19,12 @@ Name = Annotated[str, Path(max_length=255, pattern=r"^[^\x00]*$", description="N
 DeviceName = Annotated[str, Path(max_length=32, pattern=r"^[^\x00]*$", description="Name of the device: `cuda:0`.")]
 
 
-@router.get("", summary="List hosts and their devices")
-def list_hosts(_: Viewer) -> Hosts:
+@router.get("", summary="List hosts and their devices", response_model=Hosts, responses=SPARSE)
+def list_hosts(query: Annotated[HostQuery, Query()], _: Viewer) -> Hosts | SparseAnswer:
     """Return every host with its devices and who holds each."""
     with reading() as session:
-        return Hosts(items=view_hosts(session))
+        found = sorted(view_hosts(session), key=lambda host: host.name, reverse=query.sort == "-name")
+    return picked(Hosts(items=found), query.fields)
 
 
 @router.post("/{name}/drain", summary="Drain a host")

@@ -35,14 +35,16 @@ class Pruned:
     """Those that were to be kept, and those that a run still needs."""
 
 
-def select_some(job_id: int, *, with_removed: bool, best: bool, last: bool) -> Select[Checkpoint]:
+def select_some(
+    job_id: int, *, with_removed: bool, best: bool, last: bool, newest_first: bool = False
+) -> Select[Checkpoint]:
     """Return the query for a job's checkpoints, oldest first: with `best` and `last` only the one that is."""
     query = select_checkpoints(job_id, with_removed=with_removed)
     if best:
         query = query.where(Checkpoint.best)
     if last:
         query = query.where(Checkpoint.id == _last(job_id).scalar_subquery())
-    return query
+    return query.order_by(None).order_by(Checkpoint.id.desc()) if newest_first else query
 
 
 def get(session: Session, job_id: int, checkpoint_id: int) -> Checkpoint:

@@ -1,13 +1,12 @@
-"""Jobs: storing, finding, and what the user wants of them."""
+"""Jobs: storing them, and what the user wants of each."""
 
 from dataclasses import dataclass
 
-from sqlalchemy import Select, select, update
+from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from jobs.access import LOCAL, Principal
 from jobs.checkpoint_roots import refuse_unknown
-from jobs.column_types import json_each_text
 from jobs.database import now
 from jobs.errors import ForbiddenError, InvalidSpecError, NotFoundError
 from jobs.planner.quotas import Quotas
@@ -16,9 +15,7 @@ from jobs.spec import JobSpec
 from jobs.states import Intent, State
 from jobs.store import lineage, outbox, quotas, reach, roots, scenes
 from jobs.store.transitions import changed, move, record
-from jobs.tables import Job, JobEvent
-
-SORTS = ("id", "-id", "priority", "-priority", "name", "-name", "created_at", "-created_at")
+from jobs.tables import Job
 
 
 @dataclass(frozen=True)
@@ -102,36 +99,6 @@ def get(session: Session, job_id: int) -> Job:
     return job
 
 
-def select_jobs(
-    *,
-    states: list[State] | None = None,
-    labels: dict[str, str] | None = None,
-    name: str | None = None,
-    user: str | None = None,
-    parent_id: int | None = None,
-    sort: str = "-id",
-) -> Select[Job]:
-    """Return the query for jobs: in any of `states`, with all of `labels`, whose name contains `name`, for `user`,
-    cloned from `parent_id` or begun with a checkpoint of it."""
-    query = select(Job)
-    if states:
-        query = query.where(Job.state.in_(states))
-    for key, value in (labels or {}).items():
-        pairs = json_each_text(Job.labels).table_valued("key", "value")
-        query = query.where(select(pairs.c.key).where(pairs.c.key == key, pairs.c.value == value).exists())
-    if name:
-        query = query.where(Job.name.icontains(name, autoescape=True))
-    if user is not None:
-        query = query.where(Job.user == user)
-    if parent_id is not None:
-        query = query.where(Job.parent_id == parent_id)
-    assert sort in SORTS, f"{sort} is refused before it gets here"
-    column = getattr(Job, sort.removeprefix("-"))
-    descending = sort.startswith("-")
-    query = query.order_by(column.desc() if descending else column)
-    return query if column is Job.id else query.order_by(Job.id.desc() if descending else Job.id)
-
-
 def set_intent(session: Session, job_id: int, intent: Intent) -> Job:
     """Write what the user wants; a job with no live attempt follows at once, others once their supervisor reads it.
 
@@ -161,8 +128,3 @@ def settle(session: Session, job: Job) -> None:
         move(session, job, State.PAUSED, at=at)
     elif state is State.PAUSED and intent is Intent.RUN:
         move(session, job, State.QUEUED, at=at)
-
-
-def select_events(job_id: int, *, after: int = 0) -> Select[JobEvent]:
-    """Return the query for a job's events with ids above `after`, oldest first."""
-    return select(JobEvent).where(JobEvent.job_id == job_id, JobEvent.id > after).order_by(JobEvent.id)

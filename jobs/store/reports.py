@@ -8,18 +8,22 @@ nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import CursorResult, Insert, Select, Table, Update, and_, not_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from jobs.column_types import storable
 from jobs.database import now
 from jobs.feed import Topic
-from jobs.store import feed, outbox
+from jobs.store import buckets, feed, outbox
 from jobs.store.attempts import fence
 from jobs.tables import Base, Checkpoint, LogChunk, Metric, Placement
+
+LONGEST_NAME = 255
+"""Characters of a metric's name."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,13 @@ class LogPiece:
 
 
 def add_metrics(session: Session, placement: Placement, points: Sequence[MetricPoint]) -> None:
-    """Store metric values."""
+    """Store metric values, and what they make of their series."""
     fence(session, placement)
     rows: list[dict[str, Any]] = [
         {
             "job_id": placement.job_id,
             "attempt": placement.attempt,
-            "name": storable(point.name)[:255],
+            "name": _stored_name(point.name),
             "step": point.step,
             "epoch": point.epoch,
             "at": point.at,
@@ -78,6 +82,7 @@ def add_metrics(session: Session, placement: Placement, points: Sequence[MetricP
     ]
     if rows and _store_new(session, rows):
         feed.tell_metrics(session, rows, job_id=placement.job_id, attempt=placement.attempt, at=now(session))
+        buckets.refresh(session, placement.job_id, [(row["name"], row["step"]) for row in rows])
 
 
 def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile) -> None:
@@ -152,20 +157,16 @@ def add_logs(session: Session, placement: Placement, pieces: Sequence[LogPiece])
         feed.tell_rows(session, Topic.LOGS, told, job_id=placement.job_id, at=at)
 
 
-def select_metrics(job_id: int, *, names: Sequence[str] | None = None, from_step: int = 0) -> Select[Metric]:
-    """Return the query for a job's metric series: for each name and step the value of the newest attempt there."""
-    newer = aliased(Metric)
-    overwritten = (
-        select(newer.attempt)
-        .where(
-            newer.job_id == Metric.job_id,
-            newer.name == Metric.name,
-            newer.step == Metric.step,
-            newer.attempt > Metric.attempt,
-        )
-        .exists()
-    )
-    query = select(Metric).where(Metric.job_id == job_id, Metric.step >= from_step, ~overwritten)
+def select_metrics(
+    job_id: int, *, names: Sequence[str] | None = None, from_step: int = 0, to_step: int | None = None
+) -> Select[Metric]:
+    """Return the query for a job's metric series: for each name and step the value of the newest attempt there.
+
+    It may be limited to some names, and to the steps from `from_step` up to and with `to_step`.
+    """
+    query = select(Metric).where(Metric.job_id == job_id, Metric.step >= from_step, buckets.is_newest())
+    if to_step is not None:
+        query = query.where(Metric.step <= to_step)
     if names:
         query = query.where(Metric.name.in_(names))
     return query.order_by(Metric.name, Metric.step)
@@ -196,6 +197,14 @@ def select_logs(
     if attempt is not None:
         query = query.where(LogChunk.attempt == attempt)
     return query.order_by(LogChunk.id)
+
+
+def _stored_name(name: str) -> str:
+    """A metric's name as it is stored: one that is too long is cut, and stays another than any with the same begin."""
+    text = storable(name)
+    if len(text) <= LONGEST_NAME:
+        return text
+    return f"{text[: LONGEST_NAME - 9]}…{sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _store_new(session: Session, rows: Sequence[dict[str, Any]]) -> int:

@@ -12,7 +12,7 @@ from jobs.planning import plan_once
 from jobs.settings import get_settings
 from jobs.spec import JobSpec
 from jobs.states import Outcome, State
-from jobs.store import attempts, endings, hosts, jobs, leases
+from jobs.store import attempts, endings, hosts, jobs, leases, search
 from jobs.store.hosts import DeviceInfo
 from jobs.tables import Attempt, Base, Host, Job, JobEvent, Lease, Placement
 from tests.integration.endings import end_as
@@ -146,7 +146,7 @@ class Service:
 
     def events(self, job_id: int) -> Sequence[JobEvent]:
         with self.database.session_scope(read_only=True) as session:
-            return session.scalars(jobs.select_events(job_id)).all()
+            return session.scalars(search.select_events(job_id)).all()
 
     def moves(self, job_id: int) -> list[tuple[str | None, str | None]]:
         """Every change of state that the job's events tell of, oldest first."""

@@ -10,14 +10,14 @@ from jobs.database import Database, now
 from jobs.errors import NotFoundError
 from jobs.spec import JobSpec
 from jobs.states import Intent, Outcome, State
-from jobs.store import jobs
+from jobs.store import jobs, search
 from jobs.tables import Host
 from tests.integration.store.conftest import Service, times
 
 
 def find(service: Service, **filters: Any) -> list[int]:
     with service.database.session_scope(read_only=True) as session:
-        return [job.id for job in session.scalars(jobs.select_jobs(**filters))]
+        return [job.id for job in session.scalars(search.select_jobs(**filters))]
 
 
 def want(service: Service, job_id: int, intent: Intent) -> str:
@@ -62,7 +62,7 @@ def test_jobs_are_listed_newest_first(service: Service) -> None:
     assert find(service) == ids[::-1]
 
 
-@pytest.mark.parametrize("sort", jobs.SORTS)
+@pytest.mark.parametrize("sort", search.SORTS)
 def test_jobs_sort_by_each_key_and_equal_ones_by_their_number(service: Service, sort: str) -> None:
     wanted = [("b", 50), ("a", 90), ("c", 10), ("a", 50), ("b", 90)]
     rows = [(service.submit(name=name, priority=priority), name, priority) for name, priority in wanted]

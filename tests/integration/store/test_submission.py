@@ -11,7 +11,7 @@ from jobs.errors import InvalidSpecError
 from jobs.forecast import foresee
 from jobs.planner.view import Wait
 from jobs.spec import JobSpec
-from jobs.store import hosts, jobs, quotas
+from jobs.store import hosts, jobs, quotas, search
 from jobs.tables import DeviceRow, Host
 from tests.integration.store.conftest import Service
 
@@ -25,7 +25,7 @@ CATALOG = {
 
 def stored(service: Service) -> list[int]:
     with service.database.session_scope(read_only=True) as session:
-        return [job.id for job in session.scalars(jobs.select_jobs())]
+        return [job.id for job in session.scalars(search.select_jobs())]
 
 
 def warnings(service: Service, **fields: Any) -> tuple[str, ...]:

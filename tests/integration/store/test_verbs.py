@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from jobs.changes import Clone, JobChanges
 from jobs.errors import InvalidChangesError, InvalidSpecError, NotFoundError, StateConflictError
 from jobs.states import Intent, Outcome, State
-from jobs.store import attempts, jobs, verbs
+from jobs.store import attempts, jobs, search, verbs
 from jobs.store.jobs import Submission
 from jobs.tables import Job, Placement
 from tests.integration.store.conftest import Service
@@ -383,8 +383,8 @@ def test_the_jobs_that_came_of_one_are_found_by_it_and_those_of_a_user_by_name(s
     mine = [clone(service, job_id, changes={"user": user}).job.id for user in ("ann", "bob")]
 
     with service.database.session_scope(read_only=True) as session:
-        found = [job.id for job in session.scalars(jobs.select_jobs(parent_id=job_id))]
-        of_ann = [job.id for job in session.scalars(jobs.select_jobs(user="ann"))]
+        found = [job.id for job in session.scalars(search.select_jobs(parent_id=job_id))]
+        of_ann = [job.id for job in session.scalars(search.select_jobs(user="ann"))]
 
     assert found == mine[::-1]
     assert of_ann == [mine[0], job_id]
