@@ -20,6 +20,7 @@ from worker.registration import Registration
 from worker.storage import Storages
 from worker.telemetry import Telemetry
 from worker.tick import Tick
+from worker.webhooks import Webhooks
 
 app = get_celery()
 log = structlog.get_logger()
@@ -41,6 +42,7 @@ class Worker:
         self._telemetry: Telemetry | None = None
         self.care = Care(database, self._settings, fitness)
         self.planning = Planning(database)
+        self._webhooks = Webhooks(database, self._settings)
         self._files = Files(database, self._settings.host_name)
         self._data_sets = DataSets(
             database,
@@ -64,6 +66,7 @@ class Worker:
         self._data_sets.start()
         self.tick.start()
         self._heartbeat.start()
+        self._webhooks.start()
         self._telemetry = telemetry.start(
             self._database, self._settings, self._devices, is_held=lambda: self.registration.is_held
         )
@@ -75,6 +78,7 @@ class Worker:
         self._files.stop()
         self._data_sets.stop()
         self.storages.stop()
+        self._webhooks.stop()
         self.tick.stop()
         self._heartbeat.stop()
         self.planning.stop()
