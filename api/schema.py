@@ -67,10 +67,10 @@ def _keep_possible_errors(path: str, operation: Operation) -> None:
 
 
 def _only_problems(responses: dict[str, Any]) -> None:
-    # FastAPI files a response's model under application/json in any case.
+    # FastAPI files a response's model under the type of the route's own answers in any case.
     for response in responses.values():
         if MEDIA_TYPE in response.get("content", {}):
-            response["content"].pop("application/json", None)
+            response["content"] = {MEDIA_TYPE: response["content"][MEDIA_TYPE]}
 
 
 def _add_examples(operation: Operation) -> None:
