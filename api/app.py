@@ -28,6 +28,7 @@ from api.routes import (
     prometheus,
     quotas,
     recipes,
+    secrets,
     telemetry,
     tokens,
     users,
@@ -94,6 +95,7 @@ def create_app(access: Access | None = None) -> FastAPI:
     app.include_router(devices.router)
     app.include_router(users.router)
     app.include_router(tokens.router)
+    app.include_router(secrets.router)
     app.include_router(audit.router)
     app.include_router(health.router)
     app.include_router(prometheus.router)

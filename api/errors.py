@@ -1,5 +1,6 @@
 """The one table of HTTP errors, each answered as a problem document (RFC 9457)."""
 
+import math
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -83,6 +84,7 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     415: _documented("The body is not announced as JSON."),
     421: _documented("A service that listens on its own machine alone was asked by another name."),
     422: _documented("A field or parameter is wrong; `errors` names each."),
+    429: _documented("Too many requests of this token, or tokens that do not count; wait for `Retry-After` seconds."),
     503: _documented("The database does not answer now; the same request may succeed later."),
 }
 RANGE: dict[int | str, dict[str, Any]] = {
@@ -178,6 +180,11 @@ def unauthenticated(detail: str) -> Response:
 def forbidden(detail: str) -> Response:
     """Return the answer to a request that nothing would make allowed, whoever makes it."""
     return problem(403, detail)
+
+
+def too_many(detail: str, wait_s: float) -> Response:
+    """Return the answer to a request that comes too soon, by `wait_s` seconds."""
+    return problem(429, detail, headers={"Retry-After": str(math.ceil(wait_s))})
 
 
 def misdirected(detail: str) -> Response:

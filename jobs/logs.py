@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import structlog
 
+from jobs.redaction import redact_line
 from jobs.settings import get_settings
 
 _SHARED: list[structlog.typing.Processor] = [
@@ -25,6 +26,7 @@ def configure_logs() -> None:
         # Without local variables, as they are by default: tokens and secrets are among them.
         structlog.processors.ExceptionRenderer(structlog.tracebacks.ExceptionDictTransformer(show_locals=False)),
         structlog.processors.JSONRenderer(),
+        redact_line,
     ]
     structlog.configure(
         processors=[*_SHARED, *render],

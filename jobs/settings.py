@@ -33,6 +33,9 @@ class Settings(BaseSettings):
     key_file: Path | None = None
     """File with the key that seals secrets, read by nobody else (mode 0600); `python -m jobs.sealing FILE` makes one.
     The same for every API and worker. None leaves secrets, and webhooks' keys, turned off."""
+    rate_limit: float = Field(default=100, ge=0)
+    """Requests that a token may make in each second, of each API process, and twice as many at once; 0 sets no limit.
+    Where no token is asked for there is none."""
     run_root: Path = Path("runs")
     """Folder for the run directories of this host."""
     data_roots: str | None = None

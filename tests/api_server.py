@@ -25,8 +25,17 @@ TRAIN = {"model": "resnet18", "data": "digits"}
 class ApiServer:
     """The API on a database, which the test may end and start again on the same port."""
 
-    def __init__(self, database_url: str, folder: Path, *, broker_url: str = NO_BROKER, **settings: object) -> None:
+    def __init__(
+        self,
+        database_url: str,
+        folder: Path,
+        *,
+        broker_url: str = NO_BROKER,
+        address: str = "127.0.0.1",
+        **settings: object,
+    ) -> None:
         self._claim = PortClaim()
+        self._address = address
         self.url = f"http://127.0.0.1:{self._claim.port}"
         self.database = Database(database_url)
         self.log = folder / "api.log"
@@ -50,7 +59,7 @@ class ApiServer:
 
     def start(self) -> None:
         """Start it and return once it answers."""
-        command = [sys.executable, "-m", "api", "--port", str(self._claim.port)]
+        command = [sys.executable, "-m", "api", "--host", self._address, "--port", str(self._claim.port)]
         self._process = start_child(command, log=self.log, folder=self._folder, environment=self._environment)
         wait_until(self._answers, timeout_s=30, what=lambda: f"the API to answer; its log:\n{self.log.read_text()}")
 

@@ -1,7 +1,7 @@
 """Preparation: what a placement's trainer is started with, read from the database and from earlier attempts' files."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.orm import Session
 
@@ -15,7 +15,7 @@ from jobs.store.nodes import MeetingPoint
 from jobs.tables import DeviceRow, Job, Placement
 from trainer.config import SCRIPT
 from trainer.run_dir import RunConfig
-from worker import peers, roots, trainer_view
+from worker import peers, roots, secrets, trainer_view
 from worker.link import patiently
 from worker.resumption import Resumption
 
@@ -27,6 +27,8 @@ class Prepared:
     config: RunConfig
     environment: dict[str, str]
     """Variables that come on top of the supervisor's own."""
+    secrets: dict[str, str] = field(repr=False)
+    """Variables that the launcher alone is told, and nobody else."""
     devices: list[str]
     """Which devices these are, in words, a line for each."""
     time_limit_s: float | None
@@ -56,7 +58,8 @@ def prepare(
     one's decision what to continue from. `is_stopped` is asked while it waits, and between blocks of large files: once
     it says so the result is of no use, and comes at once. Raises CheckpointError and OSError where what the run begins
     with cannot be had (`worker.resumption`), OSError also where the nodes cannot meet (`worker.peers`); ConfigError and
-    DataError for a program or data that this host does not allow (`worker.roots`).
+    DataError for a program or data that this host does not allow (`worker.roots`), ConfigError also for a secret that
+    it cannot open (`worker.secrets`).
     """
 
     def read(session: Session) -> _Facts:
@@ -70,7 +73,8 @@ def prepare(
 
     facts = patiently(database, read, until=until())
     spec = JobSpec.model_validate(facts.job.spec)
-    train = roots.permitted(spec.train, get_settings(), needs_root=_needs_data_root(facts.job))
+    needs_root = _needs_data_root(facts.job)
+    train = roots.permitted(spec.train, get_settings(), needs_root=needs_root, variables=spec.secrets)
     devices = [
         DeviceInfo(
             name=name,
@@ -104,6 +108,7 @@ def prepare(
     )
     return Prepared(
         config=config,
+        secrets=secrets.opened(database, spec.secrets, until=until),
         environment=trainer_view.environment(devices) | peers.environment(facts.meeting_point, get_settings()),
         devices=trainer_view.describe(devices, host_name=placement.host_name),
         time_limit_s=spec.time_limit_s,

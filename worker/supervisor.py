@@ -43,7 +43,7 @@ from worker.time_limit import TimeLimit
 
 WATCH_S = 0.1
 """Seconds between two looks at the trainer."""
-SECRETS = ("RANKZERO_DATABASE_URL", "RANKZERO_BROKER_URL")
+SECRETS = ("RANKZERO_DATABASE_URL", "RANKZERO_BROKER_URL", "RANKZERO_KEY_FILE")
 """Variables that the trainer, which runs the user's code, has no use for."""
 
 log = structlog.get_logger()
@@ -151,7 +151,7 @@ class Supervisor:
             output.flush()  # before the trainer's first word
             return subprocess.Popen(
                 command if group is None else group.entering(command),
-                env=inherited | prepared.environment | own,
+                env=inherited | prepared.secrets | prepared.environment | own,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

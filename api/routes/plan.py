@@ -12,11 +12,11 @@ router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
 @router.post("/plan", summary="Plan a job without submitting it")
-def plan_job(spec: JobSpec, _: Viewer) -> Plan:
+def plan_job(spec: JobSpec, by: Viewer) -> Plan:
     """Return whether a job would start now and where, or else what it would wait for; nothing is stored.
 
     Refuses what `POST /jobs` refuses.
     """
     with reading() as session:
-        forecast = foresee(session, spec)
+        forecast = foresee(session, spec if spec.user else spec.model_copy(update={"user": by.user}))
     return view_plan(forecast)

@@ -13,7 +13,7 @@ from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
-from jobs.store import lineage, outbox, quotas, reach, roots, scenes
+from jobs.store import lineage, outbox, quotas, reach, roots, scenes, secrets
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Job
 
@@ -31,14 +31,15 @@ def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id:
     one it starts from is its parent.
 
     Raises InvalidSpecError for a recipe, model or data set that no registered host knows, for a checkpoint to start
-    from that is not there, for a checkpoint root of no known scheme, and for data or a program that no host allows;
-    ForbiddenError for a job for somebody else.
+    from that is not there, for a checkpoint root of no known scheme, for a secret that is not there, and for data or a
+    program that no host allows; ForbiddenError for a job for somebody else.
     """
     if spec.user is None and by.user is not None:
         spec = spec.model_copy(update={"user": by.user})
     elif spec.user is not None and not by.owns(spec.user):
         raise ForbiddenError(f"user: only the role admin may submit for {spec.user}; leave it out")
     needs = roots.settle(session, spec)
+    secrets.require(session, spec.secrets)
     # Here and not in the spec itself: a stored one stays readable, whatever a host has installed.
     try:
         refuse_unknown(spec.checkpoint_root or "")

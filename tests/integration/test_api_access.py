@@ -3,6 +3,7 @@
 import re
 import socket
 from contextlib import closing
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -228,3 +229,26 @@ def test_a_page_of_another_site_cannot_submit_to_this_machine(api: ApiServer) ->
 
 def test_no_header_makes_a_request_look_local_or_is_taken_for_it(api: ApiServer) -> None:
     assert api.http.get("/jobs", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 403
+
+
+def test_a_token_that_asks_too_often_is_told_how_long_to_wait(api_database: str, tmp_path: Path) -> None:
+    with GuardedApi(api_database, tmp_path, rate_limit=0.001) as slow:
+        alice = slow.by("alice")
+        assert alice.get("/me").status_code == 200
+        refused = alice.get("/me")
+        assert refused.status_code == 429
+        assert 1 <= int(refused.headers["Retry-After"]) <= 1000
+        assert slow.by("bob").get("/me").status_code == 200
+
+
+def test_an_address_that_keeps_sending_wrong_tokens_has_to_wait_and_nobody_else_there(
+    api_database: str, tmp_path: Path
+) -> None:
+    with GuardedApi(api_database, tmp_path) as api:
+        alice, wrong = api.by("alice"), api.with_token(UNKNOWN)
+        assert alice.get("/me").status_code == 200
+        statuses = [wrong.get("/me").status_code for _ in range(30)]
+        assert statuses[0] == 401
+        assert 429 in statuses
+        assert alice.get("/me").status_code == 200
+        assert api.http.get("/healthz").status_code == 200
