@@ -71,6 +71,10 @@ def _of_moment(moment: Gauges) -> Iterator[Metric]:
     yield _gauge(
         "rankzero_leases_overdue", "Leases that have run out and are not released.", [], {(): moment.overdue_leases}
     )
+    lag_s = {(): moment.ingest_lag_s}
+    yield _gauge("rankzero_ingest_lag_seconds", "Longest that something which a run wrote is not here.", [], lag_s)
+    held_back_s = {(): moment.feed_lag_s}
+    yield _gauge("rankzero_feed_lag_seconds", "For how long events wait for an open transaction.", [], held_back_s)
     yield _gauge(
         "rankzero_webhook_deliveries_pending", "Messages to webhooks not yet delivered.", [], {(): moment.deliveries}
     )

@@ -24,5 +24,8 @@ BODIES: dict[str, dict[str, Any]] = {
     "prune_checkpoints": {"the best and the last stay": {"keep": ["best", "last"]}},
     "quarantine_device": {"after errors of its memory": {"reason": "uncorrectable ECC errors"}},
     "drain_host": {"for an upgrade": {"note": "new driver", "evict": True}},
+    "create_user": {"who submits": {"name": "alice", "role": "submitter"}},
+    "change_user": {"who has left": {"disabled": True}},
+    "create_token": {"for a pipeline": {"name": "nightly pipeline", "user": "alice", "role": "submitter"}},
     "put_quota": {"eight devices": {"max_devices": 8, "share": 2.0}},
 }

@@ -1,9 +1,18 @@
 """The figures of `/metrics` that are this process's own: its requests, its memory, its processor time."""
 
-from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram, PlatformCollector, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
+disable_created_metrics()  # else each counter and histogram has a second one, of when it began to count
 REGISTRY = CollectorRegistry()
 _requests = Counter(
     "rankzero_http_requests",

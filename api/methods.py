@@ -1,8 +1,12 @@
 """Which methods a path takes: HEAD wherever GET, and all of them named to whoever tries another."""
 
 from fastapi import Request
+from fastapi.routing import iter_route_contexts
+from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.access import Viewer
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -38,15 +42,22 @@ class HeadAsGet:
                 scope["route"] = got["route"]
 
 
+def no_such_method(_: Viewer) -> None:
+    """Take no method: of a path that would otherwise be taken for another one's, with a word of it for a parameter."""
+    raise HTTPException(405)
+
+
 def allowed(request: Request) -> str:
     """Return the methods that the path of a request takes, as the header `Allow` lists them (RFC 9110, 10.2.1).
 
     The framework names those of the first route that has this path, and there are several.
     """
     scope = {"type": "http", "path": request.scope["path"], "root_path": request.scope.get("root_path", "")}
-    found = [
-        method
-        for method in METHODS
-        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in request.app.routes)
-    ]
+    found = [method for method in METHODS if _is_taken(request, {**scope, "method": method})]
     return ", ".join([*found, "HEAD"] if "GET" in found else found)
+
+
+def _is_taken(request: Request, scope: Scope) -> bool:
+    matching = (each for each in iter_route_contexts(request.app.routes) if each.matches(scope)[0] is Match.FULL)
+    first = next(matching, None)
+    return first is not None and first.endpoint is not no_such_method

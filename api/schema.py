@@ -14,7 +14,11 @@ TAGS = [
     {"name": "recipes", "description": "What the hosts can train, with the models and options of each recipe."},
     {"name": "data sets", "description": "What jobs can name as their data, and what lies there."},
     {"name": "quotas", "description": "How many devices a user's or a label's jobs hold at once, and their share."},
-    {"name": "access", "description": "Who may use the service: users, their tokens, and an audit of what they did."},
+    {
+        "name": "access",
+        "description": "Who may use the service: users, tokens, secrets, the audit.",
+    },
+    {"name": "events", "description": "What happens, as it happens."},
     {"name": "telemetry", "description": "What GPUs did: utilisation, memory, temperature, power."},
     {"name": "health", "description": "For load balancers and monitoring."},
 ]
@@ -27,6 +31,8 @@ def complete(schema: dict[str, Any]) -> None:
         _keep_possible_errors(path, operation)
         _only_problems(operation["responses"])
         _add_examples(operation)
+        for parameter in operation.get("parameters", []):
+            _refuse_null(parameter["schema"])
     _link(operations)
 
 
@@ -77,6 +83,16 @@ def _add_examples(operation: Operation) -> None:
     for media in operation.get("requestBody", {}).get("content", {}).values():
         if examples := BODIES.get(operation["operationId"]):
             media["examples"] = {name: {"value": value} for name, value in examples.items()}
+
+
+def _refuse_null(schema: dict[str, Any]) -> None:
+    """A parameter that may be left out is not one that may be null: in a path, a query or a header that is a word."""
+    kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
+    if len(kinds) == 1:
+        del schema["anyOf"]
+        schema.update(kinds[0])
+    elif kinds:
+        schema["anyOf"] = kinds
 
 
 def _link(operations: list[tuple[str, Operation]]) -> None:

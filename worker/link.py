@@ -54,6 +54,8 @@ class Link(threading.Thread):
         self._database = database
         self._placement = placement
         self._shipper = Shipper(database, placement)
+        self._is_shipped = False
+        """The database has all that there was at the last look."""
         self._stopping = threading.Event()
         self.orders = Orders()
         """What is wanted of the placement, as last read."""
@@ -89,16 +91,18 @@ class Link(threading.Thread):
 
     def _ship(self) -> None:
         """Ship for at most a heartbeat: a long backlog must not keep the lease from being renewed."""
+        self._is_shipped = False
         until = clock() + get_settings().heartbeat_s
         try:
             self._shipper.ship(until=until)
+            self._is_shipped = clock() < until
         except OSError as error:  # the run directory cannot be read now; the lease is not its business
             log.warning("run_dir_unreadable", error=str(error))
 
     def _renew(self) -> None:
         sent_at = clock()  # before the transaction: the lease counts from a moment on the database's side after this
         with self._database.session_scope() as session:
-            renewal = leases.renew(session, self._placement)
+            renewal = leases.renew(session, self._placement, is_shipped=self._is_shipped)
         self.orders, self.lease_until = renewal.orders, sent_at + renewal.lease_s
 
     def _read_orders(self) -> None:

@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from jobs.database import now
 from jobs.states import State
-from jobs.store import hosts, scenes
-from jobs.tables import Delivery, Host, Job, Lease
+from jobs.store import feed, hosts, scenes
+from jobs.tables import Delivery, Host, Job, Lease, Placement
 
 DEVICE_STATES = ("quarantined", "held", "closed", "free")
 HOST_STATES = ("open", "closed", "silent")
@@ -34,6 +34,10 @@ class Gauges:
     """Live ones."""
     overdue_leases: int
     """Those of them that have run out: nobody has seen it yet."""
+    ingest_lag_s: float
+    """For how long the database has lacked something that a run has written: of the run that has waited for longest."""
+    feed_lag_s: float
+    """For how long the feed has been held back by a transaction that is under way."""
     deliveries: int
     """Messages to webhooks that are neither delivered nor given up."""
     overdue_delivery_s: float
@@ -51,6 +55,9 @@ def read(session: Session) -> Gauges:
     deliveries, due_at = session.execute(
         select(func.count(), func.min(Delivery.due_at)).where(Delivery.due_at.is_not(None))
     ).one()
+    shipped_at: datetime | None = session.scalars(
+        select(func.min(func.coalesce(Placement.shipped_at, Placement.claimed_at))).where(Placement.ended_at.is_(None))
+    ).one()
     rows = hosts.all_hosts(session)
     return Gauges(
         jobs={state: by_state[state][0] if state in by_state else 0 for state in State},
@@ -60,6 +67,8 @@ def read(session: Session) -> Gauges:
         heartbeat_ages_s={host.name: _age_s(host.heartbeat_at, at) for host in rows},
         leases=leases,
         overdue_leases=overdue,
+        ingest_lag_s=_age_s(shipped_at, at) if shipped_at else 0.0,
+        feed_lag_s=feed.held_back_s(session),
         deliveries=deliveries,
         overdue_delivery_s=_age_s(due_at, at) if due_at else 0.0,
     )

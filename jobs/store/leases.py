@@ -56,14 +56,16 @@ def claim(session: Session, placement_id: int, supervisor: str) -> Placement:
     return attempts.get_placement(session, placement_id)
 
 
-def renew(session: Session, placement: Placement) -> Renewal:
+def renew(session: Session, placement: Placement, *, is_shipped: bool = False) -> Renewal:
     """Extend the placement's leases from the database's time on, and tell its orders.
 
-    Raises StaleAttemptError once it has ended.
+    `is_shipped` says that the database has all that its run had written a moment ago. Raises StaleAttemptError once it
+    has ended.
     """
     at = now(session)
     attempts.fence(session, placement)
-    changed(session, update(Placement).where(Placement.id == placement.id).values(heartbeat_at=at))
+    shipped = {"shipped_at": at} if is_shipped else {}
+    changed(session, update(Placement).where(Placement.id == placement.id).values(heartbeat_at=at, **shipped))
     _extend(session, placement, at)
     return Renewal(read_orders(session, placement), get_settings().lease_s)
 

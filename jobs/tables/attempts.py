@@ -86,6 +86,8 @@ class Placement(Base):
     supervisor: Mapped[str | None]
     """`pid:start time` of that supervisor on its host."""
     heartbeat_at: Mapped[datetime | None]
+    shipped_at: Mapped[datetime | None]
+    """Its last heartbeat at which the database had all that its run had written; None before the first of them."""
     ended_at: Mapped[datetime | None]
     journal_offset: Mapped[int] = mapped_column(BigInteger)
     """Bytes of the journal that the database has; moves in the same transaction as the rows."""

@@ -39,6 +39,7 @@ def upgrade() -> None:
     _feed()
     _webhooks()
     _metric_buckets()
+    _shipping()
     _roots()
     _doomed_checkpoints()
 
@@ -185,6 +186,10 @@ def _metric_buckets() -> None:
         sa.PrimaryKeyConstraint("job_id", "name", "bucket", name=op.f("pk_metric_buckets")),
     )
     op.execute(FILL_BUCKETS)  # for the values that earlier releases have stored
+
+
+def _shipping() -> None:
+    op.add_column("placements", sa.Column("shipped_at", UtcDateTime(), nullable=True))
 
 
 def _roots() -> None:

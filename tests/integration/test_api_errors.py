@@ -141,7 +141,7 @@ def test_an_id_that_is_none_is_refused(api: ApiServer, job_id: str) -> None:
         assert list(fields_of(answer)) == ["job_id"]
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/jobs/", "/jobs/1/nothing", "/docs", "/../etc/passwd", "/%00"])
+@pytest.mark.parametrize("path", ["/nothing", "/jobs/", "/jobs/1/nothing", "/redoc", "/../etc/passwd", "/%00"])
 def test_a_path_that_is_none_is_not_found(api: ApiServer, path: str) -> None:
     problem_of(api.http.get(path), 404)
 
