@@ -27,5 +27,6 @@ BODIES: dict[str, dict[str, Any]] = {
     "create_user": {"who submits": {"name": "alice", "role": "submitter"}},
     "change_user": {"who has left": {"disabled": True}},
     "create_token": {"for a pipeline": {"name": "nightly pipeline", "user": "alice", "role": "submitter"}},
+    "put_secret": {"a token of a model hub": {"value": "hf_0123456789"}},
     "put_quota": {"eight devices": {"max_devices": 8, "share": 2.0}},
 }

@@ -77,7 +77,7 @@ class Job(_Answer):
     labels: dict[str, str]
     user: str | None
     """Whom it is for."""
-    spec: dict[str, Any]
+    spec: Annotated[dict[str, Any], Field(title="Stored spec")]  # by its own, clients would call it JobSpec as well
     """A JobSpec in its canonical form, as it was stored: one that this release cannot read is shown all the same. What
     was changed since, priority and labels, is beside it."""
     parent_id: int | None

@@ -1,5 +1,6 @@
 """A client that is generated from the schema, by a generator of others, and a job that is followed with it."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,7 +64,8 @@ def test_a_generated_client_submits_a_job_and_follows_it(generator: Path, served
         str(schema),
         "--fail-on-warning",
     ]
-    made = subprocess.run(generate, capture_output=True, text=True, cwd=tmp_path, check=False)
+    with_its_tools = os.environ | {"PATH": f"{generator / 'bin'}:{os.environ['PATH']}"}
+    made = subprocess.run(generate, capture_output=True, text=True, cwd=tmp_path, env=with_its_tools, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
     assert "Unable to parse" not in made.stdout, made.stdout
 

@@ -88,6 +88,8 @@ def test_every_get_takes_head_and_sends_what_get_would_but_the_body(api: ApiServ
         ("POST", "/quotas/user/alice", "GET, PUT, DELETE, HEAD"),
         ("HEAD", "/jobs/1/cancel", "POST"),
         ("BREW", "/hosts", "GET, HEAD"),
+        ("GET", "/jobs/plan", "POST"),
+        ("OPTIONS", "/jobs/plan", "POST"),
     ],
 )
 def test_a_method_that_a_path_does_not_take_is_told_all_that_it_takes(
