@@ -33,6 +33,7 @@ from api.routes import (
     tokens,
     users,
     verbs,
+    webhooks,
 )
 from jobs.access import Access
 from jobs.database import get_database
@@ -88,6 +89,7 @@ def create_app(access: Access | None = None) -> FastAPI:
     app.include_router(verbs.router)
     app.include_router(hosts.router)
     app.include_router(quotas.router)
+    app.include_router(webhooks.router)
     app.include_router(telemetry.router)
     app.include_router(recipes.router)
     app.include_router(data_sets.router)

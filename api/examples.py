@@ -28,5 +28,13 @@ BODIES: dict[str, dict[str, Any]] = {
     "change_user": {"who has left": {"disabled": True}},
     "create_token": {"for a pipeline": {"name": "nightly pipeline", "user": "alice", "role": "submitter"}},
     "put_secret": {"a token of a model hub": {"value": "hf_0123456789"}},
+    "create_webhook": {
+        "the ends of a team's jobs": {
+            "url": "https://hooks.example/rankzero",
+            "topics": ["job.succeeded", "job.failed"],
+            "labels": {"team": "vision"},
+        }
+    },
+    "change_webhook": {"off for now": {"enabled": False}},
     "put_quota": {"eight devices": {"max_devices": 8, "share": 2.0}},
 }

@@ -19,6 +19,7 @@ TAGS = [
         "description": "Who may use the service: users, tokens, secrets, the audit.",
     },
     {"name": "events", "description": "What happens, as it happens."},
+    {"name": "webhooks", "description": "URLs that are told of what happens to jobs, and what became of each message."},
     {"name": "telemetry", "description": "What GPUs did: utilisation, memory, temperature, power."},
     {"name": "health", "description": "For load balancers and monitoring."},
 ]
