@@ -3,13 +3,12 @@
 import argparse
 import socket
 import sys
-from functools import partial
 
 import structlog
-import uvicorn
 
 from api.app import create_app
 from api.loopback import is_loopback
+from api.server import Server
 from jobs.access import Access
 from jobs.database import AWAY, get_database
 from jobs.errors import InvalidSettingsError
@@ -36,9 +35,8 @@ def main() -> None:
         sys.exit(f"rankzero api: {error}")
     if access is Access.TOKENS and (reason := _why_unusable()):
         sys.exit(f"rankzero api: {reason}")
-    config = uvicorn.Config(
-        partial(create_app, access),
-        factory=True,
+    server = Server(
+        create_app(access),
         host=options.host,
         port=options.port,
         log_config=None,  # it logs as the service does (jobs.logs)
@@ -47,7 +45,7 @@ def main() -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=5,
     )
-    uvicorn.Server(config).run(sockets=sockets)
+    server.run(sockets=sockets)
 
 
 def _access_at(address: str) -> Access:

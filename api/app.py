@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 from api import errors, observing, schema
 from api.bodies import AnnouncedLimit, refuse_ambiguous
 from api.docs_page import add_docs
+from api.feed.reader import FeedReader, reader_of
 from api.gate import Gate
 from api.methods import HeadAsGet
 from api.parameters import refuse_unknown
@@ -19,6 +20,7 @@ from api.routes import (
     checkpoints,
     data_sets,
     devices,
+    events,
     health,
     hosts,
     jobs,
@@ -80,6 +82,7 @@ def create_app(access: Access | None = None) -> FastAPI:
         responses=errors.DOCUMENTED,
     )
     app.state.access = get_settings().access or access or Access.TOKENS
+    app.state.feed = FeedReader()
     app.add_middleware(Gate, access=app.state.access)
     errors.install(app)
     app.include_router(plan.router)  # before the routes that would take its path for a job's id
@@ -94,6 +97,7 @@ def create_app(access: Access | None = None) -> FastAPI:
     app.include_router(recipes.router)
     app.include_router(data_sets.router)
     app.include_router(checkpoints.router)
+    app.include_router(events.router)
     app.include_router(devices.router)
     app.include_router(users.router)
     app.include_router(tokens.router)
@@ -106,7 +110,8 @@ def create_app(access: Access | None = None) -> FastAPI:
 
 
 @asynccontextmanager
-async def _lifespan(_app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     configure_logs()
     yield
+    await reader_of(app).aclose()
     get_database().dispose()
