@@ -109,6 +109,8 @@ class Settings(BaseSettings):
     `hooks.lan,10.0.0.0/8`. The same for API and workers."""
     webhook_days: float = Field(default=14, gt=0)
     """Days for which it is kept what webhooks were told."""
+    feed_days: float = Field(default=1, gt=0)
+    """Days for which event streams can resume: what happened before that is shown only by the other paths."""
     cpu_slots: int | None = Field(default=None, ge=0, le=4096)
     """CPU ranks this host runs at once; None takes the number of cores."""
     simulated_devices: int = Field(default=0, ge=0, le=1024)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -10,13 +11,16 @@ from jobs import wakeups
 from jobs.database import Database
 from jobs.errors import HostNameTakenError
 from jobs.settings import Settings
-from jobs.store import endings, leases
+from jobs.store import endings, feed, leases
 from trainer.process_identity import is_alive
 from worker import missing_schema
 from worker.care import Care
 from worker.clock import clock
 from worker.planning import Planning
 from worker.registration import Registration
+
+FORGET_S = 600
+"""Seconds between two looks at what is old of the feed."""
 
 log = structlog.get_logger()
 
@@ -47,6 +51,8 @@ class Tick(threading.Thread):
         """Time on `clock` when the last sweep began."""
         self._lacks_schema = False
         """Whether that is so, and told."""
+        self._forgot_at = float("-inf")
+        """Time on `clock` when nothing of the feed was left that nobody can ask for any more."""
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -58,7 +64,7 @@ class Tick(threading.Thread):
             self._began_at = clock()
             if self._attempt(self._registration.keep):
                 # Own placements come before leases: what their files say is worth more than that time ran out.
-                for step in (self._care.round, self._expire, self._plan, self._care.round):
+                for step in (self._care.round, self._expire, self._plan, self._care.round, self._forget):
                     self._attempt(step)
             if self._stopping.wait(self._settings.tick_s):
                 return
@@ -102,6 +108,15 @@ class Tick(threading.Thread):
     def _plan(self) -> None:
         """Plan, unless any worker has since this one's last sweep."""
         self._planning.plan(unless_within_s=self._settings.tick_s * 0.9)
+
+    def _forget(self) -> None:
+        """Delete what is old of the feed, a part at each sweep, and then nothing for a while."""
+        if clock() - self._forgot_at < FORGET_S:
+            return
+        with self._database.session_scope() as session:
+            gone = feed.forget(session, older_than=timedelta(days=self._settings.feed_days))
+        if gone < feed.FORGOTTEN_AT_ONCE:
+            self._forgot_at = clock()
 
     def _expire(self) -> None:
         """End what nobody renews; not right after an outage, when those who do are only just finding their way back."""

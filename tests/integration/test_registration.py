@@ -2,15 +2,17 @@
 
 import threading
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 from structlog.testing import capture_logs
 
-from jobs.database import Database, upgrade
+from jobs.database import Database, now, upgrade
 from jobs.settings import Settings
-from jobs.store import hosts
+from jobs.store import feed, hosts
+from jobs.tables import FeedEntry
 from tests.waiting import wait_until
 from worker.care import Care
 from worker.clock import clock
@@ -131,3 +133,30 @@ def test_a_worker_names_the_command_for_a_schema_that_is_missing_once_and_begins
 
     assert [each["event"] for each in missing] == ["schema_missing"]
     assert "python -m jobs.database upgrade" in missing[0]["reason"]
+
+
+def test_a_sweep_forgets_what_is_old_of_the_feed(database: Database, tmp_path: Path) -> None:
+    settings = Settings(host_name="alpha", run_root=tmp_path, tick_s=0.05, feed_days=1)
+    registration = Registration(database, settings, [], Storages(database, settings), Fitness(tmp_path))
+    with database.session_scope() as session:
+        long_ago = now(session) - timedelta(days=2)
+        for change in ("drained", "undrained"):
+            feed.tell_host(session, "beta", change, at=long_ago)
+    tick = Tick(
+        database,
+        settings,
+        registration,
+        Care(database, settings, Fitness(tmp_path)),
+        Planning(database),
+        on_orphaned=lambda: None,
+    )
+
+    def told() -> list[str]:
+        with database.session_scope(read_only=True) as session:
+            return list(session.scalars(select(FeedEntry.detail["host"].as_string())))
+
+    tick.start()
+    try:
+        wait_until(lambda: told() == ["alpha"], timeout_s=10, what="the old entries to go and the new one to stay")
+    finally:
+        tick.stop()
