@@ -20,7 +20,6 @@ TAGS = [
     },
     {"name": "events", "description": "What happens, as it happens."},
     {"name": "webhooks", "description": "URLs that are told of what happens to jobs, and what became of each message."},
-    {"name": "events", "description": "What happens, as it happens."},
     {"name": "telemetry", "description": "What GPUs did: utilisation, memory, temperature, power."},
     {"name": "health", "description": "For load balancers and monitoring."},
 ]
