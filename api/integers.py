@@ -1,4 +1,4 @@
-"""Whole numbers in paths and queries, written in one way each: `/jobs/1_0` and `/jobs/010` are not job 10."""
+"""Numbers and times in paths and queries, written in one way each: `/jobs/1_0` and `/jobs/010` are not job 10."""
 
 import re
 
@@ -18,3 +18,14 @@ def _as_written(value: object) -> object:
 IN_DIGITS = BeforeValidator(_as_written)
 """What every integer parameter is annotated with, last: `Annotated[int, Field(ge=0), IN_DIGITS]`. The schema would lack
 bounds that came after it."""
+
+
+def _no_number(value: object) -> object:
+    # Left to itself pydantic takes a number for the seconds, or milliseconds, since 1970.
+    if isinstance(value, str) and re.fullmatch(r"[-+0-9.eE_\s]*", value) and not re.match(r"[0-9]{4}-", value):
+        raise PydanticCustomError("datetime_parsing", "must be a time with its offset, such as 2026-11-30T06:00:00Z")
+    return value
+
+
+AS_A_DATE = BeforeValidator(_no_number)
+"""What every time in a query is annotated with, last."""

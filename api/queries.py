@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from api.fields import CheckpointFields, EventFields, HostFields, JobFields
-from api.integers import IN_DIGITS
+from api.integers import AS_A_DATE, IN_DIGITS
 from api.pages import PageQuery
 from jobs.errors import InvalidFilterError
 from jobs.states import State
@@ -20,7 +20,9 @@ MAX_ID = 2**63 - 1
 JobId = Annotated[int, Path(ge=1, le=MAX_ID, description="Id of the job."), IN_DIGITS]
 Text = Annotated[str, Field(max_length=255, pattern=r"^[^\x00]*$")]
 Number = Annotated[int, Field(ge=0, le=MAX_ID), IN_DIGITS]
-Moment = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC))]
+Moment = Annotated[
+    AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(9000, 1, 1, tzinfo=UTC)), AS_A_DATE
+]
 """A time that can be written in every zone, as one in the year 1 or 9999 may not."""
 
 

@@ -163,6 +163,8 @@ def test_a_method_that_a_path_does_not_take_is_refused_with_those_it_takes(api: 
         ("/jobs?label=a%00=b", "label"),
         ("/jobs?name=a%00", "name"),
         ("/jobs?sort=colour", "sort"),
+        ("/jobs?created_after=0.5", "created_after"),
+        ("/jobs?created_after=1700000000", "created_after"),
         ("/jobs?size=0", "size"),
         ("/jobs?size=100000", "size"),
         ("/jobs?cursor=nonsense", "cursor"),
