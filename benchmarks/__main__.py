@@ -17,6 +17,7 @@ BENCHMARKS = {
     "service": "how long a job waits to be claimed and for its first step, beside torchrun; memory; 3 minutes",
     "journal": "what a training step takes with the journal and without; 1 minute",
     "planning": "what a plan of 10,000 waiting jobs takes, beside a loop that serves who came first; 1 minute",
+    "reading": "how fast metrics are stored beside COPY, charts and long lists of jobs on PostgreSQL; 2 minutes",
     "images": "images per second beside torchvision's ImageFolder and DataLoader; 1 minute",
 }
 """What each module of that name measures, and what it usually takes on two cores."""

@@ -14,10 +14,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, Inspector, create_engine, inspect, select, text
+from sqlalchemy import Connection, Engine, Inspector, column, create_engine, inspect, select, table, text
 
 from jobs.database import Database, upgrade
-from jobs.tables import Base, DeviceRow, Job
+from jobs.store import buckets
+from jobs.tables import Base, DeviceRow, Job, MetricBucket
 from tests.servers import PostgresServer
 from tests.waiting import wait_until
 
@@ -116,6 +117,46 @@ def test_an_upgrade_keeps_what_an_earlier_release_has_stored(empty_database_url:
     database.dispose()
 
 
+def test_an_upgrade_makes_buckets_of_the_metrics_that_an_earlier_release_has_stored(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    config = Config()
+    config.set_main_option("script_location", "migrations:")
+    at = "2026-01-01 00:00:00"
+    with database.engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0003")
+        job = {"name": "a", "spec": "{}", "labels": "{}", "priority": 50, "max_retries": 3, "state": "running"}
+        job |= {"intent": "run", "attempt": 2, "retries": 1, "created_at": at, "updated_at": at, "queued_at": at}
+        insert(connection, "jobs", {"id": 1, "waits_from": at} | job)
+        for attempt, steps in ((1, range(200)), (2, range(100, 150))):
+            row = {"job_id": 1, "number": attempt, "created_at": at, "world_size": 1}
+            insert(connection, "attempts", row)
+            for step in steps:
+                value = None if step == 7 else float(step * attempt % 50)
+                row = {
+                    "job_id": 1,
+                    "attempt": attempt,
+                    "name": "loss",
+                    "step": step,
+                    "epoch": 1,
+                    "at": at,
+                    "value": value,
+                }
+                insert(connection, "metrics", row)
+
+    upgrade(empty_database_url)
+
+    query = select(MetricBucket).order_by(MetricBucket.bucket)
+    with database.session_scope() as session:
+        upgraded = [vars_of(row) for row in session.scalars(query)]
+        buckets.refresh(session, 1, [("loss", 0), ("loss", 199)])
+    with database.session_scope() as session:
+        assert [vars_of(row) for row in session.scalars(query)] == upgraded
+    assert [row["count"] for row in upgraded] == [64, 64, 64, 8]
+    assert (upgraded[0]["gap_step"], upgraded[1]["lowest_step"], upgraded[1]["highest_step"]) == (7, 100, 99)
+    database.dispose()
+
+
 def test_processes_that_upgrade_at_the_same_time_all_succeed(empty_database_url: str, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     code = (
@@ -176,6 +217,14 @@ def test_the_revisions_form_one_line(upgraded: Engine) -> None:
     with upgraded.connect() as connection:
         assert MigrationContext.configure(connection).get_current_revision() == head
     assert len(script().get_bases()) == 1
+
+
+def insert(connection: Connection, name: str, row: dict[str, Any]) -> None:
+    connection.execute(table(name, *map(column, row)).insert(), row)
+
+
+def vars_of(row: MetricBucket) -> dict[str, Any]:
+    return {column.name: getattr(row, column.name) for column in MetricBucket.__table__.columns}
 
 
 def described(database: Inspector) -> dict[str, dict[str, Any]]:
