@@ -26,6 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sequences", type=int, default=60, help="sequences of calls on each database")
     parser.addoption("--races", type=int, default=60, help="cancels that race a claim on each database")
     parser.addoption("--chaos", type=int, default=20, help="jobs that run while all faults strike")
+    parser.addoption(
+        "--schema-examples", type=int, default=3, help="requests that schemathesis draws for each operation, and chains"
+    )
     parser.addoption("--table", help="Markdown file in which the fault tests are to write their table")
     parser.addoption(
         "--runs", type=int, default=1, help="slow runs that tests/distributed/test_false_alarms.py watches"

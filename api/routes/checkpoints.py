@@ -11,6 +11,8 @@ from api.checkpoints import Prune, PrunedCheckpoints
 from api.errors import CONFLICT, FILE
 from api.fields import SPARSE, CheckpointFields, SparseAnswer, picked
 from api.files import FileAnswer, FileHeaders
+from api.integers import IN_DIGITS
+from api.methods import no_such_method
 from api.models import Checkpoint
 from api.pages import Page, read_page
 from api.queries import MAX_ID, CheckpointQuery, JobId
@@ -19,8 +21,10 @@ from jobs.checkpoint_files import open_checkpoint
 from jobs.store import audit, checkpoints, jobs
 
 router = APIRouter(prefix="/jobs/{job_id}/checkpoints", tags=["jobs"])
+# Else a checkpoint with the id `prune` would be asked for.
+router.add_api_route("/prune", no_such_method, methods=["GET", "PUT", "PATCH", "DELETE"], include_in_schema=False)
 
-CheckpointId = Annotated[int, Path(ge=1, le=MAX_ID, description="Id of the checkpoint.")]
+CheckpointId = Annotated[int, Path(ge=1, le=MAX_ID, description="Id of the checkpoint."), IN_DIGITS]
 
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _FILE: dict[int | str, dict[str, Any]] = {
