@@ -130,12 +130,6 @@ class Settings(BaseSettings):
     def _absolute(cls, path: Path) -> Path:
         return path.expanduser().absolute()
 
-    @field_validator("webhook_allow")
-    @classmethod
-    def _hosts_or_networks(cls, text: str | None) -> str | None:
-        parse_allowed(text)
-        return text
-
     @field_validator("data_roots")
     @classmethod
     def _data_roots(cls, text: str | None) -> str | None:
@@ -146,6 +140,12 @@ class Settings(BaseSettings):
     @classmethod
     def _code_roots(cls, text: str | None) -> str | None:
         parse_code_roots(text or "")
+        return text
+
+    @field_validator("webhook_allow")
+    @classmethod
+    def _hosts_or_networks(cls, text: str | None) -> str | None:
+        parse_allowed(text)
         return text
 
     @field_validator("checkpoint_root")

@@ -41,7 +41,9 @@ def read(session: Session) -> Sight:
     readers = Readers(rows, [host.name for host in rows if hosts.is_alive(host, at)], at)
     limits = quotas.read(session)
     allowances = Allowances(roots.by_host(session))
-    queue = waiting.read(session, at, readers, allowances, with_labels=any(quota.account[0] == "label" for quota in limits))
+    queue = waiting.read(
+        session, at, readers, allowances, with_labels=any(quota.account[0] == "label" for quota in limits)
+    )
     scene = Scene(
         now=at.timestamp(),
         waiting=tuple(queue.jobs),

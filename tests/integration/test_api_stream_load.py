@@ -1,0 +1,94 @@
+"""Many streams at once whose clients vanish: they leave no thread, session, descriptor or memory behind."""
+
+import re
+import socket
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import text
+
+from jobs.database import now
+from jobs.store import feed
+from tests.api_server import ApiServer
+from tests.waiting import wait_until
+
+CLIENTS = 200
+RST = struct.pack("ii", 1, 0)
+"""SO_LINGER of a socket whose close sends a reset."""
+
+
+def connect(api: ApiServer) -> socket.socket:
+    """A client that has asked for everything and has been answered."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(30)
+    client.connect(("127.0.0.1", int(api.url.rpartition(":")[2])))
+    client.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    received = b""
+    while b"event: hello" not in received:
+        received += client.recv(4096)
+    return client
+
+
+def descriptors(api: ApiServer) -> int:
+    return len(list(Path(f"/proc/{api.pid}/fd").iterdir()))
+
+
+def figure(api: ApiServer, name: str) -> int:
+    found = re.search(rf"^{name}:\s+(\d+)", Path(f"/proc/{api.pid}/status").read_text(), re.MULTILINE)
+    assert found is not None
+    return int(found[1])
+
+
+def sessions(api: ApiServer) -> int:
+    """Sessions of the database that are in a transaction."""
+    if api.database.is_sqlite:
+        return 0
+    busy = text("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in %'")
+    with api.database.session_scope(read_only=True) as session:
+        return int(session.scalar(busy) or 0)
+
+
+def tell(api: ApiServer, *, megabytes: int) -> None:
+    """More than the buffers of a connection hold."""
+    for _ in range(megabytes):
+        with api.database.session_scope() as session:
+            for _ in range(20):
+                feed.tell_host(session, "alpha", "x" * 50_000, at=now(session))
+
+
+def vanish(api: ApiServer, how: Callable[[list[socket.socket]], None]) -> None:
+    clients = [connect(api) for _ in range(CLIENTS)]
+    assert descriptors(api) >= CLIENTS
+    assert sessions(api) == 0, "none waits within a transaction"
+    tell(api, megabytes=8)
+    how(clients)
+    for client in clients:
+        client.close()
+
+
+def reset(clients: list[socket.socket]) -> None:
+    for client in clients:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST)
+
+
+def close_in_order(clients: list[socket.socket]) -> None:
+    for client in clients:
+        client.shutdown(socket.SHUT_RDWR)
+
+
+def test_two_hundred_streams_that_vanish_leave_nothing_behind(api: ApiServer) -> None:
+    connect(api).close()
+    vanish(api, reset)  # what the process takes for the first so many, it keeps for the next
+    wait_until(lambda: descriptors(api) < CLIENTS, timeout_s=60, what="the first streams to end")
+    before = descriptors(api), figure(api, "Threads"), figure(api, "VmRSS")
+
+    for how in (reset, close_in_order, reset):
+        vanish(api, how)
+
+    wait_until(lambda: descriptors(api) <= before[0], timeout_s=60, what=lambda: f"{before} from {descriptors(api)}")
+    assert figure(api, "Threads") <= before[1] + 1
+    assert figure(api, "VmRSS") <= before[2] + 32 * 1024, "kilobytes"
+    assert sessions(api) == 0
+    assert api.http.get("/healthz").is_success
