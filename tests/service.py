@@ -16,7 +16,7 @@ from jobs.spec import JobSpec
 from jobs.states import Intent, State
 from jobs.store import attempts, hosts, jobs, reports
 from jobs.tables import Attempt, Checkpoint, Job, JobEvent, Lease, Metric, Placement
-from tests import laws
+from tests import laws, program
 from tests.children import start_child
 from tests.waiting import wait_until
 from worker import cgroups
@@ -34,6 +34,13 @@ DIGITS = {
     "log_every": 1,
 }
 """A training that takes seconds; the tests change what they need of it."""
+PROGRAM_STEPS = 40
+PROGRAM_PACE_S = 0.05
+
+
+def program_train(*, steps: int = PROGRAM_STEPS, pace_s: float = PROGRAM_PACE_S) -> dict[str, Any]:
+    """The `train` of a job that runs `tests.program`: in its first attempt each of `steps` takes `pace_s` seconds."""
+    return {"recipe": "script", "options": {"script": program.__file__, "args": [steps, pace_s]}}
 
 
 class Service:
@@ -118,6 +125,12 @@ class Service:
     def submit(self, device: object = "0,1", *, train: dict[str, Any] | None = None, **policy: Any) -> int:
         """Store a job that trains digits, as the API does, and return its id; `train` is what it has otherwise."""
         return self.submit_exactly(device, train=DIGITS | (train or {}), **policy)
+
+    def submit_program(
+        self, device: object = "0,1", *, steps: int = PROGRAM_STEPS, pace_s: float = PROGRAM_PACE_S, **policy: Any
+    ) -> int:
+        """Store a job that runs `tests.program`, and return its id: for what is the same whatever a job trains."""
+        return self.submit_exactly(device, train=program_train(steps=steps, pace_s=pace_s), **policy)
 
     def submit_exactly(self, device: object, *, train: dict[str, Any], **policy: Any) -> int:
         """Store a job as the API does and return its id."""

@@ -5,14 +5,13 @@ import redis
 
 from jobs.states import State
 from jobs.wakeups import PLAN, PLAN_QUEUE, make_celery
-from tests.faults.matrix import program
 from tests.servers import ValkeyServer
-from tests.service import Service
+from tests.service import Service, program_train
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(240)
 
-ONE_STEP = {"recipe": "script", "options": {"script": program.__file__, "args": [1, 0]}}
+ONE_STEP = program_train(steps=1, pace_s=0)
 
 
 def test_a_worker_outlives_a_broker_that_answers_with_an_error_and_hears_it_again_afterwards(

@@ -24,7 +24,7 @@ def holds(service: Service) -> dict[int, tuple[datetime, datetime]]:
 
 
 def test_jobs_on_disjoint_devices_of_one_host_run_at_the_same_time(service: Service) -> None:
-    first, second = service.submit("0"), service.submit("1")
+    first, second = service.submit_program("0"), service.submit_program("1")
     service.start_worker()
     for job_id in (first, second):
         service.wait_for(job_id, State.SUCCEEDED)
@@ -34,9 +34,7 @@ def test_jobs_on_disjoint_devices_of_one_host_run_at_the_same_time(service: Serv
 
 
 def test_jobs_on_overlapping_devices_never_run_at_the_same_time(service: Service) -> None:
-    short = {"epochs": 1}
-    both, one = service.submit("0,1", train=short), service.submit("1", train=short)
-    other = service.submit("cuda:1,cuda:0", train=short)
+    both, one, other = (service.submit_program(device, steps=10) for device in ("0,1", "1", "cuda:1,cuda:0"))
     service.start_worker()
     for job_id in (both, one, other):
         service.wait_for(job_id, State.SUCCEEDED)

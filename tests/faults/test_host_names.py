@@ -25,7 +25,7 @@ def test_a_second_worker_of_a_name_cares_for_nothing_until_the_first_is_dead_and
         timeout_s=30,
         what=lambda: f"the second worker to find the name taken; its log:\n{service.worker_log('second')}",
     )
-    under_first = service.submit("0", train={"epochs": 50})
+    under_first = service.submit_program("0", pace_s=10)
     service.wait_for_step(under_first, 1)
     assert holder(service) == identity(first.pid)
     assert psutil.Process(service.supervisor_pid(under_first)).ppid() == first.pid
@@ -39,7 +39,7 @@ def test_a_second_worker_of_a_name_cares_for_nothing_until_the_first_is_dead_and
         timeout_s=10,
         what=lambda: f"the second worker to take over; its log:\n{service.worker_log('second')}",
     )
-    under_second = service.submit("1", train={"epochs": 1})
+    under_second = service.submit_program("1", steps=10)
     service.wait_for(under_second, State.SUCCEEDED)
     service.set_intent(under_first, Intent.CANCEL)
     service.wait_for(under_first, State.CANCELLED)
@@ -67,7 +67,7 @@ def test_a_worker_that_was_stopped_until_another_took_its_name_cares_for_nothing
         timeout_s=30,
         what=lambda: f"the first worker to learn that it lost its name; its log:\n{service.worker_log()}",
     )
-    job_id = service.submit("0", train={"epochs": 1})
+    job_id = service.submit_program("0", steps=10)
     service.wait_for(job_id, State.SUCCEEDED)
     assert holder(service) == second_is
     assert "supervisor_started" not in service.worker_log()

@@ -27,7 +27,7 @@ def test_a_job_of_a_host_that_vanished_goes_on_at_another_and_one_that_needs_tha
     service: Service,
 ) -> None:
     alpha = service.start_worker("alpha")
-    job_id = service.submit({"count": 1}, train={"epochs": 4})
+    job_id = service.submit_program({"count": 1}, pace_s=0.2)
     checkpoint = service.wait_for_checkpoint(job_id)
     assert service.placement(job_id).host_name == "alpha"
     service.start_worker("beta")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from jobs.states import State
-from tests.faults.matrix import program
 from tests.servers import PostgresServer, ValkeyServer
 from tests.service import Service
 from tests.waiting import wait_until
@@ -24,8 +23,7 @@ def journal_steps(service: Service, job_id: int) -> list[int]:
 
 def test_ten_queued_jobs_finish_though_the_broker_forgets_them(service: Service, valkey: ValkeyServer) -> None:
     service.start_worker()
-    train = {"recipe": "script", "options": {"script": program.__file__, "args": [20, 0.05]}}
-    job_ids = [service.submit_exactly(str(index % 2), train=train) for index in range(10)]
+    job_ids = [service.submit_program(str(index % 2), steps=20) for index in range(10)]
     service.wait_for(job_ids[0], State.RUNNING, State.SUCCEEDED)
     valkey.flushall()
     for job_id in job_ids:

@@ -16,7 +16,7 @@ def test_a_host_that_can_no_longer_write_its_runs_costs_none_a_retry_says_why_an
     service.start_worker(run_root=run_root)
     shutil.rmtree(tmp_path / "disk")
     (tmp_path / "disk").touch()
-    job_id = service.submit("0", train={"epochs": 1})
+    job_id = service.submit_program("0")
 
     wait_until(
         lambda: f"unable to write its run root {run_root}" in str(service.job(job_id).reason),
@@ -42,7 +42,7 @@ def test_a_job_that_this_version_cannot_read_keeps_no_other_from_running(service
         other.spec = other.spec | {"from_the_future": True}
         unknown = jobs.get(session, unreadable)
         unknown.spec, unknown.request = {"kind": "from the future"}, None
-    readable = service.submit("1", train={"epochs": 1})
+    readable = service.submit_program("1")
 
     service.wait_for(readable, State.SUCCEEDED)
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.faults.matrix import program
-from tests.service import DIGITS
+from tests import program
+from tests.service import DIGITS, program_train
 
 PACE_S = 0.05
 """Seconds that a step of a program takes: a job takes about one, and saves several times."""
@@ -52,7 +52,7 @@ def digits() -> dict[str, Any]:
 
 def program_of(steps: int) -> dict[str, Any]:
     """What the other jobs train: a program of so many steps."""
-    return {"recipe": "script", "options": {"script": program.__file__, "args": [steps, PACE_S]}}
+    return program_train(steps=steps, pace_s=PACE_S)
 
 
 def make_work(count: int, draws: random.Random) -> list[Work]:

@@ -17,12 +17,11 @@ from jobs.store import maintenance
 from jobs.tables import Placement
 from tests import laws
 from tests.api_server import ApiServer
-from tests.faults.matrix import program
 from tests.faults.matrix.guest import Guest
 from tests.faults.matrix.logs import Logs
 from tests.faults.matrix.watch import Watch
 from tests.servers import PostgresServer, ValkeyServer
-from tests.service import DIGITS, Service
+from tests.service import DIGITS, PROGRAM_PACE_S, Service, program_train
 from tests.waiting import wait_until
 
 LEASE_S = 15
@@ -36,8 +35,6 @@ SETTINGS: dict[str, object] = {
     "stop_grace_s": 2,
     "checkpoint_grace_s": 3,
 }
-PROGRAM_STEPS = 40
-PROGRAM_PACE_S = 0.05
 DIGITS_EPOCHS = 3
 
 
@@ -150,8 +147,7 @@ class Lane:
 
         `pace_s` is how long a step of the program takes in its first attempt; `epochs` is how many of digits there are.
         """
-        script = {"script": program.__file__, "args": [PROGRAM_STEPS, pace_s]}
-        train = DIGITS | {"epochs": epochs} if is_ddp else {"recipe": "script", "options": script}
+        train = DIGITS | {"epochs": epochs} if is_ddp else program_train(pace_s=pace_s)
         return {"device": device, "train": train, **policy}
 
     def submit(self, device: object, *, is_ddp: bool, **policy: Any) -> int:

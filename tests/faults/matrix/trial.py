@@ -10,7 +10,8 @@ from typing import Any
 
 from jobs.states import State
 from tests.faults.matrix.fault import Fault, Missed
-from tests.faults.matrix.lane import PROGRAM_PACE_S, PROGRAM_STEPS, Lane, Undisturbed
+from tests.faults.matrix.lane import Lane, Undisturbed
+from tests.service import PROGRAM_PACE_S, PROGRAM_STEPS
 from trainer.journal import Metrics, read_records
 from trainer.run_dir import RunDir
 from worker.processes import MarkedProcess

@@ -16,4 +16,4 @@ if __name__ == "__main__":
         sleeping = [sys.executable, "-c", f"import time; time.sleep({CHILD_LIVES_S})"]
         nowhere = subprocess.DEVNULL  # a pipe of the rank that the child held open would keep its reader waiting
         subprocess.Popen(sleeping, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
-    runpy.run_path(str(Path(__file__).parents[1] / "matrix" / "program.py"), run_name="__main__")
+    runpy.run_path(str(Path(__file__).parents[2] / "program.py"), run_name="__main__")
