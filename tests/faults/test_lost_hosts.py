@@ -27,10 +27,11 @@ def test_a_job_of_a_host_that_vanished_goes_on_at_another_and_one_that_needs_tha
     service: Service,
 ) -> None:
     alpha = service.start_worker("alpha")
-    job_id = service.submit_program({"count": 1}, pace_s=0.2)
-    checkpoint = service.wait_for_checkpoint(job_id)
+    job_id = service.submit_program({"count": 1}, pace_s=2)  # its host is gone long before it is over
+    service.wait_for_step(job_id, 1)
     assert service.placement(job_id).host_name == "alpha"
     service.start_worker("beta")
+    checkpoint = service.wait_for_checkpoint(job_id)
     supervisor, ranks = service.supervisor_pid(job_id), service.rank_pids(job_id)
 
     alpha.kill()
