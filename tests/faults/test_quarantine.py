@@ -26,7 +26,7 @@ def test_a_device_on_which_three_runs_in_a_row_were_killed_is_taken_away_and_the
     service: Service,
 ) -> None:
     service.start_worker()
-    job_id = service.submit_program({"count": 1}, max_retries=3)
+    job_id = service.submit_program({"count": 1}, steps=200, max_retries=3)
 
     for attempt in (1, 2, 3):
         wait_until(
