@@ -47,8 +47,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def database(portion: Portion, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     """A fresh, migrated database whose commits do not wait for the disk."""
-    # A rest that only ends when the sequence says so, and nobody is spared a preemption that is due.
-    policy = {"RETRY_BACKOFF_S": 600, "PREEMPTION_PATIENCE_S": 0, "QUARANTINE_AFTER": QUARANTINE_AFTER}
+    # Time passes when the sequence says so, and never by itself, however long its calls take.
+    policy = {"RETRY_BACKOFF_S": 1800, "RETRY_BACKOFF_MAX_S": 1800, "HOST_TIMEOUT_S": 1800, "LEASE_S": 1800}
+    # Nobody is spared a preemption that is due.
+    policy |= {"PREEMPTION_PATIENCE_S": 0, "QUARANTINE_AFTER": QUARANTINE_AFTER}
     for name, value in policy.items():
         monkeypatch.setenv(f"RANKZERO_{name}", str(value))
     get_settings.cache_clear()
