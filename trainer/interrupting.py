@@ -16,6 +16,12 @@ def die_of_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def raise_interrupts() -> None:
+    """Have Python raise a KeyboardInterrupt on SIGINT again, where `die_of_interrupts` has put an end to that."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextmanager
 def stop_signals(handler: Callable[[int, FrameType | None], Any]) -> Iterator[tuple[signal.Signals, ...]]:
     """Have `handler` called on SIGINT, SIGTERM and SIGHUP (unless it is ignored) instead of dying of them.

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from trainer.interrupting import die_of_interrupts, raise_interrupts
 from trainer.parent_death import die_with_parent
 from trainer.stack_dump import answer_signals, leave_signals
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 def main() -> None:
     """Run the rank that the environment describes, and end this process with the status that says how it went."""
     die_with_parent()  # before all else: the imports take seconds, and the launcher may be killed meanwhile
+    # In an import a KeyboardInterrupt may come out as that module's own error: it would pass for the program's fault.
+    die_of_interrupts()
     answer_signals()
     at_exit = _last_words()
     from trainer.environment import RankEnvironment
@@ -136,6 +139,7 @@ def _train(run_dir: "RunDir", environment: "RankEnvironment") -> None:
     from trainer.reporting import ProgressFile
     from trainer.training import run
 
+    raise_interrupts()
     progress = ProgressFile(run_dir, local_rank=environment.local_rank)
     progress.write("starting", 0)  # not before the imports: how long they take is the host's matter (quiet_limit_s)
     config = run_dir.read_config()

@@ -1,10 +1,12 @@
 """Ends of a program that could pass for others: a forked child's, an exception that cannot be told, an odd exit."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.distributed.runs import Run, records
+from tests.distributed.runs import prepare as prepare_training
 from tests.distributed.test_script import prepare
 from trainer.error_report import ErrorReport
 from trainer.journal import Completed
@@ -85,3 +87,37 @@ def test_an_interrupt_that_the_launcher_did_not_ask_for_is_the_programs_failure(
     assert (error.cause, error.exception) == ("exception", "builtins.KeyboardInterrupt")
     assert error.traceback is not None
     assert f'File "{tmp_path / "program.py"}", line ' in error.traceback
+
+
+MASKED = """
+import os, sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            try:
+                os.kill(os.getpid(), 2)
+            except KeyboardInterrupt:
+                raise ImportError("what compiled modules make of an interrupt in their own imports") from None
+if "LOCAL_RANK" in os.environ:
+    sys.meta_path.insert(0, Interrupted())
+"""
+
+
+@pytest.mark.parametrize("module", ["trainer.environment", "trainer.script.program", "trainer.process_group"])
+def test_a_rank_that_is_interrupted_while_it_imports_was_ended_by_the_signal_and_by_nothing_of_the_programs(
+    module: str, tmp_path: Path, images: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "sitecustomize.py").write_text(MASKED.format(module=module))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "first"), prepend=os.pathsep)
+    if module == "trainer.process_group":
+        run_dir = prepare_training(tmp_path / "run", data=images, ranks=1)
+    else:
+        run_dir = prepare(tmp_path, "pass", ranks=1)
+
+    run = Run(run_dir)
+
+    assert run.wait() == 1, run.output()
+    error = run_dir.read_error()
+    assert error is not None
+    assert (error.cause, error.signal) == ("killed_by_signal", "SIGINT")

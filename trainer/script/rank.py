@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from trainer.environment import MASTER_FD_VARIABLE, RankEnvironment
 from trainer.error_report import ErrorReport, safe_text
 from trainer.errors import Cause, MissingDeviceError
+from trainer.interrupting import raise_interrupts
 from trainer.journal import CheckpointSaved, Completed, JournalWriter, Metrics, Started, read_records
 from trainer.reporting import ProgressFile
 from trainer.run_dir import EXIT_FAILED, EXIT_INTERRUPTED, RunConfig, RunDir
@@ -72,6 +73,7 @@ class _ScriptRank:
             self._check_device()
             enter(options, otherwise=self._run_dir.path)
             self._modules.step_aside()
+            raise_interrupts()  # what it makes of one is the program's own matter
             run(options)
             self._is_through = True
         except BaseException as error:
