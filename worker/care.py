@@ -49,6 +49,8 @@ class Care:
         """Supervisors that this worker started, by placement; those of a worker before it are known by identity."""
         self._unkillable_since: dict[str, float] = {}
         """Time on `clock` since when a process of a run could not be killed, by run directory."""
+        self._given_up: dict[int, str] = {}
+        """Why this worker gave up placements that it could not end yet, by id."""
         self._me = identity(os.getpid())
 
     def round(self) -> None:
@@ -66,7 +68,9 @@ class Care:
                     raise
                 except Exception:  # one run directory that cannot be made or read must not cost the others their care
                     log.exception("placement_not_cared_for", job_id=placement.job_id, attempt=placement.attempt)
-            self._reap_children({placement.id for placement in placements})
+            open_ids = {placement.id for placement in placements}
+            self._given_up = {each: why for each, why in self._given_up.items() if each in open_ids}
+            self._reap_children(open_ids)
 
     def end_expired(self, expired: set[int]) -> set[int]:
         """End this host's placements of those whose leases ran out, as a supervisor would that is stopped or hangs.
@@ -112,7 +116,9 @@ class Care:
             self._fitness.note_begun()
         # Of one in another container nothing can be said: its lease decides.
         is_dead = is_local(placement.supervisor) and not is_alive(placement.supervisor)
-        if is_dead or placement.supervisor == self._me:  # the latter was given up, and could not be ended yet
+        if placement.supervisor == self._me:  # it was given up, and could not be ended yet
+            self._rescue(placement, self._given_up.get(placement.id, "its host's worker gave it up"))
+        elif is_dead:
             self._rescue(placement, "its supervisor died")
 
     def _start_or_give_up(self, placement: Placement, in_use: dict[str, bool]) -> None:
@@ -159,6 +165,7 @@ class Care:
             except StaleAttemptError as error:
                 log.info("claimed_meanwhile", reason=str(error))
                 return
+        self._given_up[placement.id] = why
         if is_unfit:
             # Before its end, after which there is a new plan: that must find this host closed.
             self._fitness.note_not_begun(why)
