@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -90,9 +91,23 @@ class Care:
                 if placement.supervisor is None:
                     self._give_up(placement, why, is_unfit=placement.id in self._started)  # which hangs, then
                 else:
-                    signal_process(placement.supervisor, signal.SIGKILL)
+                    if placement.supervisor != self._me:  # else given up by this worker, which is not to end for it
+                        signal_process(placement.supervisor, signal.SIGKILL)
                     self._rescue(placement, why)
             return own
+
+    def kill_expired(self, expired: Sequence[Placement]) -> None:
+        """Kill this host's supervisors of those whose leases ran out, and their ranks with them. Writes nothing.
+
+        Needs no turn and no hold of the host's name: one that is past its lease may have nothing running.
+        """
+        for placement in expired:
+            supervisor = placement.supervisor
+            if placement.host_name != self._settings.host_name or supervisor in (None, self._me):
+                continue
+            if is_local(supervisor) and is_alive(supervisor):
+                log.warning("supervisor_past_its_lease", job_id=placement.job_id, attempt=placement.attempt)
+                signal_process(supervisor, signal.SIGKILL)
 
     def stop_supervisors(self, *, timeout_s: float) -> None:
         """Ask every supervisor of this host to stop, with a checkpoint, and wait for it. Needs no database."""

@@ -129,3 +129,15 @@ def test_a_run_that_could_not_be_killed_keeps_later_rounds_from_others_for_one_l
         caring.round()
 
     assert waited == [care.DIE_S, 0, 0]
+
+
+def test_a_worker_does_not_end_itself_for_a_placement_that_it_gave_up_and_could_not_end_before_its_lease(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signalled: list[str] = []
+    monkeypatch.setattr(care, "signal_process", lambda whom, _number: signalled.append(whom))
+    placement = service.claim(service.launch("0"), identity(os.getpid()))
+
+    assert Care(service.database, settings(tmp_path), Fitness(tmp_path)).end_expired({placement.id}) == {placement.id}
+
+    assert signalled == []
