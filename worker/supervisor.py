@@ -79,7 +79,7 @@ class Supervisor:
             report = failure_reports.lost("its attempt was ended by others")
         except CheckpointError as error:
             report = ErrorReport.of(error, cause=error.cause, rank=None, traceback=None)
-        except SQLAlchemyError as error:  # for a whole lease
+        except AWAY as error:  # for a whole lease
             log.error("database_away", error=str(error))
             report = self._note_stop(stops.cut_off(grace_s=self._cut_off_grace_s))
         ranks_ended_at = clock()

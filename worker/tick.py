@@ -121,7 +121,7 @@ class Tick(threading.Thread):
         """
         with self._database.session_scope(read_only=True) as session:
             at = self._read_time(session)
-            if clock() - self._in_step_since < 2 * self._settings.heartbeat_s:
+            if self._is_too_soon_after(self._in_step_since):
                 return
             expired = leases.expired(session, at)
         self._care.kill_expired(expired)
@@ -137,7 +137,7 @@ class Tick(threading.Thread):
         """
         with self._database.session_scope(read_only=True) as session:
             at = self._read_time(session)
-            if clock() - max(self._in_touch_since, self._in_step_since) < 2 * self._settings.heartbeat_s:
+            if self._is_too_soon_after(max(self._in_touch_since, self._in_step_since)):
                 return
             expired = leases.expired(session, at)
         # Of this host's own, what their files say is shipped first.
@@ -151,6 +151,10 @@ class Tick(threading.Thread):
                 whose = {"job_id": placement.job_id, "attempt": placement.attempt, "host": placement.host_name}
                 log.warning("lease_expired", **whose)
                 wakeups.wake_planner(placement.job_id)
+
+    def _is_too_soon_after(self, since: float) -> bool:
+        """Whether supervisors have not had the time to renew since that time on `clock`."""
+        return clock() - since < 2 * self._settings.heartbeat_s
 
     def _read_time(self, session: Session) -> datetime:
         """Return the database's time, and remember since when its clock has not been set forward."""
