@@ -12,7 +12,7 @@ from prometheus_client import (
 
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
-disable_created_metrics()  # else each counter and histogram has a second one, of when it began to count
+disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types. Else each counter and histogram has a second one, of when it began to count
 REGISTRY = CollectorRegistry()
 _requests = Counter(
     "rankzero_http_requests",

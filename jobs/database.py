@@ -1,5 +1,6 @@
 """The database: engine, transactions, clock and schema upgrade, for PostgreSQL and SQLite alike."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -78,6 +79,12 @@ def now(session: Session) -> datetime:
     moment = session.execute(select(literal_column("clock_timestamp()", UtcDateTime()))).scalar_one()
     assert isinstance(moment, datetime)
     return moment
+
+
+def is_locked(error: exc.SQLAlchemyError) -> bool:
+    """Whether a statement failed because another process has SQLite's write lock, and did not let go of it."""
+    cause = error.orig if isinstance(error, exc.DBAPIError) else None
+    return isinstance(cause, sqlite3.OperationalError) and cause.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def lock_planning(session: Session) -> None:

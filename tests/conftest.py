@@ -12,7 +12,7 @@ import pytest
 from tests.servers import PostgresServer, ValkeyServer
 
 TESTS = Path(__file__).parent
-pytest_plugins = ["tests.faults.matrix.table", "tests.faults.matrix.instants"]
+pytest_plugins = ["tests.faults.matrix.table", "tests.faults.matrix.instants", "tests.scheduling"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

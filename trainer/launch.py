@@ -191,7 +191,7 @@ class _Launch:
             if self._failed():
                 # A rank that is gone takes part in no common step, whether or not we asked for one.
                 deadline = min(deadline, now + OTHER_REPORTS_S)
-            elif 0 in self.ended:
+            elif 0 in self.ended or self._is_through(0):
                 deadline = min(deadline, now + _TEARDOWN_S)
             if now >= deadline or (deadline == float("inf") and self._hangs()):
                 return
@@ -222,6 +222,11 @@ class _Launch:
                     oom_kill=self.oom_kills.just_now() if status != 0 else None,
                     phase=reached.phase if reached else None,
                 )
+
+    def _is_through(self, local_rank: int) -> bool:
+        """Whether a rank has nothing left to do but to end: its teardown may wait for ever for what others hold."""
+        reached = self.run_dir.read_progress(local_rank)
+        return reached is not None and reached.phase == "finished"
 
     def _failed(self) -> bool:
         if self._is_script() and self.stop.signals:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,6 +50,8 @@ class Care:
         """Supervisors that this worker started, by placement; those of a worker before it are known by identity."""
         self._unkillable_since: dict[str, float] = {}
         """Time on `clock` since when a process of a run could not be killed, by run directory."""
+        self._given_up: dict[int, str] = {}
+        """Why this worker gave up placements that it could not end yet, by id."""
         self._me = identity(os.getpid())
 
     def round(self) -> None:
@@ -66,7 +69,9 @@ class Care:
                     raise
                 except Exception:  # one run directory that cannot be made or read must not cost the others their care
                     log.exception("placement_not_cared_for", job_id=placement.job_id, attempt=placement.attempt)
-            self._reap_children({placement.id for placement in placements})
+            open_ids = {placement.id for placement in placements}
+            self._given_up = {each: why for each, why in self._given_up.items() if each in open_ids}
+            self._reap_children(open_ids)
 
     def end_expired(self, expired: set[int]) -> set[int]:
         """End this host's placements of those whose leases ran out, as a supervisor would that is stopped or hangs.
@@ -86,9 +91,23 @@ class Care:
                 if placement.supervisor is None:
                     self._give_up(placement, why, is_unfit=placement.id in self._started)  # which hangs, then
                 else:
-                    signal_process(placement.supervisor, signal.SIGKILL)
+                    if placement.supervisor != self._me:  # else given up by this worker, which is not to end for it
+                        signal_process(placement.supervisor, signal.SIGKILL)
                     self._rescue(placement, why)
             return own
+
+    def kill_expired(self, expired: Sequence[Placement]) -> None:
+        """Kill this host's supervisors of those whose leases ran out, and their ranks with them. Writes nothing.
+
+        Needs no turn and no hold of the host's name: one that is past its lease may have nothing running.
+        """
+        for placement in expired:
+            supervisor = placement.supervisor
+            if placement.host_name != self._settings.host_name or supervisor in (None, self._me):
+                continue
+            if is_local(supervisor) and is_alive(supervisor):
+                log.warning("supervisor_past_its_lease", job_id=placement.job_id, attempt=placement.attempt)
+                signal_process(supervisor, signal.SIGKILL)
 
     def stop_supervisors(self, *, timeout_s: float) -> None:
         """Ask every supervisor of this host to stop, with a checkpoint, and wait for it. Needs no database."""
@@ -112,7 +131,9 @@ class Care:
             self._fitness.note_begun()
         # Of one in another container nothing can be said: its lease decides.
         is_dead = is_local(placement.supervisor) and not is_alive(placement.supervisor)
-        if is_dead or placement.supervisor == self._me:  # the latter was given up, and could not be ended yet
+        if placement.supervisor == self._me:  # it was given up, and could not be ended yet
+            self._rescue(placement, self._given_up.get(placement.id, "its host's worker gave it up"))
+        elif is_dead:
             self._rescue(placement, "its supervisor died")
 
     def _start_or_give_up(self, placement: Placement, in_use: dict[str, bool]) -> None:
@@ -159,6 +180,7 @@ class Care:
             except StaleAttemptError as error:
                 log.info("claimed_meanwhile", reason=str(error))
                 return
+        self._given_up[placement.id] = why
         if is_unfit:
             # Before its end, after which there is a new plan: that must find this host closed.
             self._fitness.note_not_begun(why)

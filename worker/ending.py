@@ -15,6 +15,7 @@ from trainer.log_tail import log_tail
 from trainer.run_dir import RunDir
 from worker import failure_reports, resumption
 from worker.clock import clock
+from worker.fitness import write_error
 from worker.shipping import Shipper
 
 log = structlog.get_logger()
@@ -42,7 +43,7 @@ def finish(
     try:
         Shipper(database, current).ship(final=True)
         completed = _is_completed(run_dir) if placement.node_rank == 0 else _has_done_its_part(run_dir)
-        failure = None if completed else _with_log_tail(_why(_reported(run_dir), report), placement, run_dir)
+        failure = None if completed else _failure(report, placement, run_dir)
     except OSError as error:
         # Whatever it says cannot be read, now or ever: a placement that never ends would hold its devices for good.
         log.error("run_dir_unreadable", run_dir=placement.run_dir, error=str(error))
@@ -66,6 +67,17 @@ def finish(
 
     wakeups.wake_planner(placement.job_id)
     return conclusion
+
+
+def _failure(report: ErrorReport, placement: Placement, run_dir: RunDir) -> ErrorReport:
+    """Why a run without a completion record has ended, by its own files and by `report`."""
+    failure = _why(_reported(run_dir), report)
+    # What a rank raised is told, with the name of its class, wherever it could be written.
+    if failure.cause is Cause.EXCEPTION and failure.exception is None:
+        error = write_error(run_dir.path)
+        if error is not None:
+            failure = failure_reports.unwritable(error)
+    return _with_log_tail(failure, placement, run_dir)
 
 
 def _why(reported: ErrorReport | None, report: ErrorReport) -> ErrorReport:

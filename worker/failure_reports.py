@@ -34,8 +34,12 @@ def hung(quiet_s: float) -> ErrorReport:
 
 def not_started(error: OSError) -> ErrorReport:
     """The host could not start the trainer: no fault of the training, whatever it was short of."""
-    cause = Cause.DISK_FULL if os_error_cause(error) is Cause.DISK_FULL else Cause.LOST
-    return ErrorReport(cause=cause, message=f"the run could not be started: {error}", time=datetime.now(UTC))
+    return _of_the_disk(error, f"the run could not be started: {error}")
+
+
+def unwritable(error: OSError) -> ErrorReport:
+    """The run directory has gone or cannot be written any more, nor could the run say why it ended."""
+    return _of_the_disk(error, f"its run directory cannot be written any more: {error.strerror}")
 
 
 def spec_unreadable(error: ValidationError) -> ErrorReport:
@@ -48,6 +52,11 @@ def spec_unreadable(error: ValidationError) -> ErrorReport:
 def unkillable(placement: Placement) -> str:
     """Say why a placement's devices are taken away: whoever had them next would share them."""
     return f"a process of job {placement.job_id}, attempt {placement.attempt} cannot be killed; it may need a reboot"
+
+
+def _of_the_disk(error: OSError, message: str) -> ErrorReport:
+    cause = Cause.DISK_FULL if os_error_cause(error) is Cause.DISK_FULL else Cause.LOST
+    return ErrorReport(cause=cause, message=message, time=datetime.now(UTC))
 
 
 def exited(returncode: int) -> ErrorReport:

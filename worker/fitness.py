@@ -80,12 +80,18 @@ class Fitness:
 
 def write_fault(run_root: Path) -> str | None:
     """Return why nothing can be written to a run root, in words that follow "it is", or None where it can."""
+    error = write_error(run_root)
+    return None if error is None else f"unable to write its run root {run_root}: {error.strerror}"
+
+
+def write_error(folder: Path) -> OSError | None:
+    """Return the error by which nothing can be written to a folder, or None where it can."""
     try:
-        with tempfile.TemporaryFile(dir=run_root) as file:
+        with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"\0")
             file.flush()
     except OSError as error:
-        return f"unable to write its run root {run_root}: {error.strerror}"
+        return error
     return None
 
 

@@ -1,5 +1,6 @@
 """Preparation: what a placement's trainer is started with, read from the database and from earlier attempts' files."""
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -47,6 +48,52 @@ class _Facts:
     devices: Sequence[DeviceRow]
     trained_s: float
     meeting_point: MeetingPoint
+
+
+class Preparation(threading.Thread):
+    """Prepares one placement in a thread of its own.
+
+    Nothing interrupts the read of a file on a network file system that hangs: whoever wants the result watches over
+    it, and leaves when it is of no use any more.
+    """
+
+    def __init__(self, database: Database, placement: Placement, *, until: Callable[[], float]) -> None:
+        """Waits for a database that is away until `until` on the link's clock."""
+        super().__init__(name="preparation", daemon=True)  # a read that hangs must not keep the supervisor from ending
+        self._database = database
+        self._placement = placement
+        self._until = until
+        self._is_abandoned = threading.Event()
+        self._prepared: Prepared | None = None
+        self._error: Exception | None = None
+
+    def run(self) -> None:
+        """Prepare, for `result` to return."""
+        try:
+            self._prepared = prepare(
+                self._database, self._placement, until=self._until, is_stopped=self._is_abandoned.is_set
+            )
+        except Exception as error:  # noqa: BLE001  (`result` raises it, where somebody still wants to know)
+            self._error = error
+
+    def has_ended(self, *, within_s: float) -> bool:
+        """Wait for the end, but for `within_s` at most; return whether it has come."""
+        self.join(within_s)
+        return not self.is_alive()
+
+    def abandon(self) -> None:
+        """Let it come to its end where it can, for nobody."""
+        self._is_abandoned.set()
+
+    def result(self) -> Prepared:
+        """Return what the trainer is started with, once it has ended.
+
+        Raises what `prepare` does, and SQLAlchemy's error where the database was away for too long.
+        """
+        if self._error is not None:
+            raise self._error
+        assert self._prepared is not None, "it has ended"
+        return self._prepared
 
 
 def prepare(

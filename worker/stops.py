@@ -1,5 +1,6 @@
 """Why a run must stop by order of somebody else: its user, the service, or whoever shuts its host down."""
 
+import signal
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from jobs.store.leases import Orders
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
 from worker import failure_reports
+from worker.clock import clock
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,23 @@ class Stop:
     """Seconds that they may take, to save what they have."""
     in_order: bool = False
     """Nothing was at fault: it spends no retry."""
+
+
+class StopRequest:
+    """Whether whoever shuts this host down has asked this process to stop."""
+
+    def __init__(self) -> None:
+        self.made_at = float("inf")
+        """Time on `clock` when that was; infinite while it was not."""
+        signal.signal(signal.SIGTERM, self._make)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def _make(self, _number: int, _frame: object) -> None:
+        self.made_at = min(self.made_at, clock())
+
+    @property
+    def is_made(self) -> bool:
+        return self.made_at <= clock()
 
 
 def ordered(orders: Orders, settings: Settings) -> Stop | None:

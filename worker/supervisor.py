@@ -8,7 +8,6 @@ runs out, so that whoever gets the devices next gets them free.
 """
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -36,34 +35,17 @@ from worker.backstop import Backstop
 from worker.clock import clock
 from worker.copies import Copies
 from worker.link import POLL_S, Link, patiently
-from worker.preparation import Prepared, prepare
+from worker.preparation import Preparation, Prepared
 from worker.processes import adopt_orphans, end_run
-from worker.stops import Stop
+from worker.stops import Stop, StopRequest
 from worker.time_limit import TimeLimit
 
 WATCH_S = 0.1
-"""Seconds between two looks at the trainer."""
+"""Seconds between two looks at the trainer, or at what comes before it."""
 SECRETS = ("RANKZERO_DATABASE_URL", "RANKZERO_BROKER_URL", "RANKZERO_KEY_FILE")
 """Variables that the trainer, which runs the user's code, has no use for."""
 
 log = structlog.get_logger()
-
-
-class StopRequest:
-    """Whether whoever shuts this host down has asked this process to stop."""
-
-    def __init__(self) -> None:
-        self.made_at = float("inf")
-        """Time on `clock` when that was; infinite while it was not."""
-        signal.signal(signal.SIGTERM, self._make)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def _make(self, _number: int, _frame: object) -> None:
-        self.made_at = min(self.made_at, clock())
-
-    @property
-    def is_made(self) -> bool:
-        return self.made_at <= clock()
 
 
 class Supervisor:
@@ -97,6 +79,9 @@ class Supervisor:
             report = failure_reports.lost("its attempt was ended by others")
         except (CheckpointError, ConfigError, DataError) as error:
             report = ErrorReport.of(error, cause=error.cause, rank=None, traceback=None)
+        except AWAY as error:  # for a whole lease
+            log.error("database_away", error=str(error))
+            report = self._note_stop(stops.cut_off(grace_s=self._cut_off_grace_s))
         ranks_ended_at = clock()
         still_used = self._end_run()
         if self._copies is not None:
@@ -115,12 +100,9 @@ class Supervisor:
             told = partial(hosts.set_free_bytes, name=self._placement.host_name, free_bytes=free_bytes)
             patiently(self._database, told, until=self._link.lease_until)
             return self._note_stop(stop)
-        prepared = prepare(
-            self._database,
-            self._placement,
-            until=lambda: self._link.lease_until,
-            is_stopped=lambda: self._link.fenced or self._must_stop() is not None,
-        )
+        prepared = self._prepare()
+        if isinstance(prepared, ErrorReport):
+            return prepared
         if self._placement.node_rank == 0 and prepared.time_limit_s is not None:
             limit = prepared.time_limit_s
             self._time_limit = TimeLimit(limit, trained_s=prepared.trained_s, run_dir=self._run_dir)
@@ -134,6 +116,19 @@ class Supervisor:
             ranks = prepared.config.local_world_size
             self._backstop = Backstop(self._run_dir, local_world_size=ranks, limit_s=hang_limit_s)
         return self._watch(self._start_trainer(prepared))
+
+    def _prepare(self) -> Prepared | ErrorReport:
+        """Return what the trainer is started with, or why the run must end before that, which waits for no read."""
+        preparation = Preparation(self._database, self._placement, until=lambda: self._link.lease_until)
+        preparation.start()
+        while not preparation.has_ended(within_s=WATCH_S):
+            if self._link.fenced or _is_orphaned():
+                preparation.abandon()
+                return failure_reports.lost("its attempt was ended by others")
+            if (stop := self._must_stop()) is not None:
+                preparation.abandon()
+                return self._note_stop(stop)
+        return preparation.result()
 
     def _start_trainer(self, prepared: Prepared) -> "subprocess.Popen[bytes]":
         """Start the trainer, from this thread: the ranks' parent-death signal watches it."""

@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from jobs import wakeups
-from jobs.database import Database
+from jobs.database import Database, is_locked, now
 from jobs.errors import HostNameTakenError
 from jobs.settings import Settings
 from jobs.store import endings, feed, leases
@@ -47,6 +48,10 @@ class Tick(threading.Thread):
         self._on_orphaned = on_orphaned
         self._in_touch_since = float("inf")
         """Time on `clock` from which on the database has answered every step."""
+        self._in_step_since = float("inf")
+        """Time on `clock` from which on the database's clock has gone as fast as this one."""
+        self._times: tuple[datetime, float] | None = None
+        """The database's time as it was last read, and that on `clock` at the same moment."""
         self._began_at = clock()
         """Time on `clock` when the last sweep began."""
         self._lacks_schema = False
@@ -62,7 +67,7 @@ class Tick(threading.Thread):
                 self._on_orphaned()
                 return
             self._began_at = clock()
-            if self._attempt(self._registration.keep):
+            if self._attempt(self._keep):
                 # Own placements come before leases: what their files say is worth more than that time ran out.
                 for step in (self._care.round, self._expire, self._plan, self._care.round, self._forget):
                     self._attempt(step)
@@ -105,6 +110,27 @@ class Tick(threading.Thread):
                 "schema_missing", reason=f"the database lacks this version's schema; run: {missing_schema.UPGRADE}"
             )
 
+    def _keep(self) -> None:
+        """Keep the registration, and the database open to writers: one of ours may be stopped with SQLite's lock."""
+        try:
+            self._registration.keep()
+        except SQLAlchemyError as error:
+            if is_locked(error):
+                self._kill_expired()
+            raise
+
+    def _kill_expired(self) -> None:
+        """Kill this host's supervisors that are past their lease, of which one may have the lock that all wait for.
+
+        Readers need no lock. PostgreSQL itself ends a transaction whose owner has stopped.
+        """
+        with self._database.session_scope(read_only=True) as session:
+            at = self._read_time(session)
+            if self._is_too_soon_after(self._in_step_since):
+                return
+            expired = leases.expired(session, at)
+        self._care.kill_expired(expired)
+
     def _plan(self) -> None:
         """Plan, unless any worker has since this one's last sweep."""
         self._planning.plan(unless_within_s=self._settings.tick_s * 0.9)
@@ -119,11 +145,15 @@ class Tick(threading.Thread):
             self._forgot_at = clock()
 
     def _expire(self) -> None:
-        """End what nobody renews; not right after an outage, when those who do are only just finding their way back."""
-        if clock() - self._in_touch_since < 2 * self._settings.heartbeat_s:
-            return
+        """End what nobody renews; not while those who do may be only just finding their way back.
+
+        That is after an outage, and after a step of the database's clock, by which every lease seems to have run out.
+        """
         with self._database.session_scope(read_only=True) as session:
-            expired = leases.expired(session)
+            at = self._read_time(session)
+            if self._is_too_soon_after(max(self._in_touch_since, self._in_step_since)):
+                return
+            expired = leases.expired(session, at)
         # Of this host's own, what their files say is shipped first.
         own = self._care.end_expired({placement.id for placement in expired})
         for placement in expired:
@@ -135,3 +165,19 @@ class Tick(threading.Thread):
                 whose = {"job_id": placement.job_id, "attempt": placement.attempt, "host": placement.host_name}
                 log.warning("lease_expired", **whose)
                 wakeups.wake_planner(placement.job_id)
+
+    def _is_too_soon_after(self, since: float) -> bool:
+        """Whether supervisors have not had the time to renew since that time on `clock`."""
+        return clock() - since < 2 * self._settings.heartbeat_s
+
+    def _read_time(self, session: Session) -> datetime:
+        """Return the database's time, and remember since when its clock has not been set forward."""
+        before, at, read_at = self._times, now(session), clock()
+        self._times = at, read_at
+        # What is less than a heartbeat leaves each lease the time for its next renewal.
+        gained_s = float("inf") if before is None else (at - before[0]).total_seconds() - (read_at - before[1])
+        if gained_s > self._settings.heartbeat_s:
+            self._in_step_since = read_at
+            if before is not None:
+                log.warning("database_clock_stepped", seconds=round(gained_s))
+        return at

@@ -85,9 +85,9 @@ def read_orders(session: Session, placement: Placement) -> Orders:
     return Orders(Intent(intent), StopOrder(stop) if stop else None, message)
 
 
-def expired(session: Session) -> Sequence[Placement]:
-    """Return the placements whose leases have run out, for `jobs.store.endings.expire`."""
-    run_out = select(Lease.placement_id).where(Lease.released_at.is_(None), Lease.expires_at <= now(session))
+def expired(session: Session, at: datetime) -> Sequence[Placement]:
+    """Return the placements whose leases have run out by the database's time `at`, for `jobs.store.endings.expire`."""
+    run_out = select(Lease.placement_id).where(Lease.released_at.is_(None), Lease.expires_at <= at)
     query = select(Placement).where(Placement.id.in_(run_out), Placement.ended_at.is_(None))
     return session.scalars(query.order_by(Placement.id)).all()
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import httpx2
 
@@ -16,7 +16,7 @@ USERS = {"root": Role.ADMIN, "alice": Role.SUBMITTER, "bob": Role.SUBMITTER, "ve
 class GuardedApi(ApiServer):
     """An API that asks for tokens."""
 
-    def __init__(self, database_url: str, folder: Path, **settings: object) -> None:
+    def __init__(self, database_url: str, folder: Path, **settings: Any) -> None:
         super().__init__(database_url, folder, access="tokens", **settings)
         with self.database.session_scope() as session:
             self.tokens = {

@@ -182,8 +182,7 @@ def test_a_webhook_that_was_removed_is_there_no_more(api: ApiServer) -> None:
         ("POST", f"{path}/deliveries/{delivery['id']}/redeliver"),
     ]
     for method, place in requests:
-        body = {"json": {}} if method == "PATCH" else {}
-        answer = api.http.request(method, place, **body)  # type: ignore[arg-type]  # one of its many parameters
+        answer = api.http.request(method, place, json={} if method == "PATCH" else None)
         assert answer.status_code == 404, (method, place, answer.text)
         assert f"no webhook {webhook['id']}" in answer.json()["detail"]
 

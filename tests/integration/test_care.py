@@ -1,5 +1,6 @@
 """Care for placements whose processes cannot be killed: their devices are taken away, and nobody gets them."""
 
+import errno
 import os
 import subprocess
 from collections.abc import Iterator
@@ -72,6 +73,26 @@ def test_a_placement_with_a_process_that_cannot_be_killed_keeps_its_devices_unti
     assert [each.devices for each in service.plan()] == []
 
 
+def test_a_placement_that_its_worker_gave_up_and_ends_later_says_why_it_gave_it_up(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_care: Care, _placement: Placement) -> "subprocess.Popen[bytes]":
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(Care, "_start_supervisor", start)
+    placement = service.launch("0")
+    caring = Care(service.database, settings(tmp_path), Fitness(tmp_path))
+
+    def is_over() -> bool:
+        caring.round()
+        return service.live_leases() == []
+
+    wait_until(is_over, timeout_s=10, what="the placement to end")
+    failure = service.job(placement.job_id).failure
+    assert failure is not None
+    assert failure["message"] == "its supervisor could not be started: [Errno 11] Resource temporarily unavailable"
+
+
 def test_a_worker_that_lost_its_name_in_mid_sweep_starts_nothing_for_the_host_any_more(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,3 +129,15 @@ def test_a_run_that_could_not_be_killed_keeps_later_rounds_from_others_for_one_l
         caring.round()
 
     assert waited == [care.DIE_S, 0, 0]
+
+
+def test_a_worker_does_not_end_itself_for_a_placement_that_it_gave_up_and_could_not_end_before_its_lease(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signalled: list[str] = []
+    monkeypatch.setattr(care, "signal_process", lambda whom, _number: signalled.append(whom))
+    placement = service.claim(service.launch("0"), identity(os.getpid()))
+
+    assert Care(service.database, settings(tmp_path), Fitness(tmp_path)).end_expired({placement.id}) == {placement.id}
+
+    assert signalled == []

@@ -1,5 +1,6 @@
 """The end of a placement from its files: whatever state they are in, the attempt ends and its devices come free."""
 
+import errno
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,11 +14,12 @@ from jobs.store import attempts, jobs
 from jobs.tables import Placement
 from tests.integration.store.conftest import Service
 from tests.integration.store.test_reports import write_run
+from tests.mounts import read_only
 from trainer.config import TrainConfig
 from trainer.error_report import ErrorReport
-from trainer.errors import Cause
+from trainer.errors import Cause, os_error_cause
 from trainer.journal import JournalWriter, Log
-from trainer.run_dir import EXIT_INTERRUPTED, Progress, RunConfig, RunDir
+from trainer.run_dir import EXIT_FAILED, EXIT_INTERRUPTED, Progress, RunConfig, RunDir
 from worker import ending, failure_reports
 from worker.clock import clock
 
@@ -221,6 +223,64 @@ def test_what_was_written_last_is_shipped_before_the_end(service: Service, tmp_p
 
     kinds = [(event.kind, event.to_state) for event in service.events(placement.job_id)]
     assert kinds[-2:] == [("log", None), ("state", "queued")]
+
+
+def test_a_run_whose_directory_has_gone_is_lost_and_not_a_fault_of_the_training(
+    service: Service, tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    placement, _ = place(service, folder)
+    folder.rename(tmp_path / "away")
+
+    ending.finish(service.database, placement, failure_reports.exited(EXIT_FAILED))
+
+    assert_lost_by_its_disk(service, placement, "No such file or directory")
+
+
+def test_a_run_whose_directory_is_read_only_is_lost_and_not_a_fault_of_the_training(
+    service: Service, tmp_path: Path
+) -> None:
+    placement, run_dir = place(service, tmp_path)
+    run_dir.launcher_log.write_text("the launcher's last word\n")
+    with read_only(tmp_path) as is_read_only:
+        if not is_read_only:
+            pytest.skip("this machine lets the tests mount nothing")
+        ending.finish(service.database, placement, failure_reports.exited(EXIT_FAILED))
+
+    assert_lost_by_its_disk(service, placement, "Read-only file system")
+    failure = service.job(placement.job_id).failure
+    assert failure is not None
+    assert failure["log_tail"] == "the launcher's last word"
+
+
+def assert_lost_by_its_disk(service: Service, placement: Placement, why: str) -> None:
+    job, (attempt,) = service.job(placement.job_id), service.attempts(placement.job_id)
+    assert (job.state, job.retries, attempt.outcome) == ("queued", 1, Outcome.LOST)
+    assert job.failure is not None
+    assert job.failure["cause"] == "lost"
+    assert job.failure["message"] == f"its run directory cannot be written any more: {why}"
+
+
+def test_an_exit_status_alone_is_a_fault_of_the_training_where_the_run_could_have_said_more(
+    service: Service, tmp_path: Path
+) -> None:
+    placement, _ = place(service, tmp_path)
+
+    ending.finish(service.database, placement, failure_reports.exited(EXIT_FAILED))
+
+    assert service.state(placement.job_id) == "failed"
+
+
+def test_what_a_rank_raised_is_not_laid_to_a_disk_that_is_read_only_afterwards(
+    service: Service, tmp_path: Path
+) -> None:
+    placement, run_dir = place(service, tmp_path)
+    error = OSError(errno.EROFS, "Read-only file system", "/data/labels.cache")
+    raised = ErrorReport.of(error, cause=os_error_cause(error), rank=0, traceback=None)
+    run_dir.error.write_text(raised.model_dump_json())
+    with read_only(tmp_path):
+        assert finish(service, placement) == "failed"
 
 
 @pytest.mark.parametrize(("intent", "state"), [(Intent.CANCEL, "cancelled"), (Intent.PAUSE, "paused")])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from jobs.database import Database
+from jobs.settings import get_settings
 from jobs.states import Outcome
 from jobs.store import attempts
 from jobs.tables import Host, Placement
@@ -73,13 +74,17 @@ class Nodes(Service):
 
 
 @pytest.fixture
-def nodes(postgresql_url: str, tmp_path: Path) -> Iterator[Nodes]:
+def nodes(postgresql_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
+    # Its hosts beat once: they are not to be out of contact however long a supervisor takes on a busy machine.
+    monkeypatch.setenv("RANKZERO_HOST_TIMEOUT_S", "600")
+    get_settings.cache_clear()
     nodes = Nodes(Database(postgresql_url), tmp_path)
     yield nodes
     for supervisor in nodes.supervisors:
         supervisor.kill()
         supervisor.communicate()
     nodes.database.dispose()
+    get_settings.cache_clear()
 
 
 def finished(supervisor: "subprocess.Popen[str]") -> None:

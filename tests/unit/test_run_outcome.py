@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from trainer.config import TrainConfig
 from trainer.environment import RankEnvironment
 from trainer.error_report import ErrorReport
 from trainer.errors import Cause
-from trainer.journal import Started
+from trainer.journal import Completed, JournalWriter, Started
 from trainer.launch import RunDirBusyError, launch
 from trainer.oom_kills import OomKill
 from trainer.outcome import Outcome, RankEnd, conclude
@@ -133,6 +134,22 @@ def test_on_node_0_only_the_completion_record_is_success(run_dir: RunDir) -> Non
     assert not outcome.is_success
     assert outcome.exit_status == EXIT_FAILED
     assert "no completion record" in error_of(outcome).message
+
+
+def test_ranks_whose_teardown_never_ends_are_killed_soon_after_the_run_is_complete(
+    run_dir: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainer.launch._TEARDOWN_S", 0.5)
+
+    def watch() -> None:
+        if run_dir.completed() is None:
+            JournalWriter(run_dir.journal).append(Completed, step=3, epoch=1, values={}, best_checkpoint=None)
+            write_phases(run_dir, "finished", "finished")
+
+    began = time.monotonic()
+    outcome = launch(run_dir, start=_commands("exec sleep 60", "exec sleep 60"), watch=watch)
+    assert outcome.is_success
+    assert time.monotonic() - began < 30
 
 
 def test_a_rank_of_another_node_is_named_by_its_number_among_all(run_dir: RunDir) -> None:

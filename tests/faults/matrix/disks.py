@@ -1,4 +1,4 @@
-"""Faults of a host's disk: the one that the guest's run root is on fills up, to the last byte or nearly."""
+"""Faults of a host's disk: the one that the guest's run root is on fills up, or turns read-only."""
 
 import os
 import threading
@@ -14,12 +14,13 @@ from tests.faults.matrix import guest
 from tests.faults.matrix.fault import Fault, Missed
 from tests.faults.matrix.trial import Trial
 from tests.waiting import wait_until
+from trainer.errors import Cause
 
 PAGE_BYTES = 4096
 MOST_PAGES_LEFT = 4
 """Half of what the checkpoints of a program take."""
-FULL_S = 10
-"""How long the disk stays full after the run is over, or could not begin."""
+OUT_OF_USE_S = 10
+"""How long the disk stays full, or read-only, after the run is over, or could not begin."""
 REFILL_EVERY_S = 0.02
 
 
@@ -35,19 +36,38 @@ def fill(trial: Trial) -> None:
 
 def _fill(trial: Trial, *, but_for_bytes: int) -> None:
     """Fill the disk until the run on it has ended. Once there is space, it goes on: recovery counts from then."""
+    job_id = _submit_to_the_guest(trial)
+    with _ballast(trial.lane.guest().disk, but_for_bytes=but_for_bytes):
+        _wait_out(trial, job_id, cause=Cause.DISK_FULL)
+    trial.struck()
+
+
+def turn_read_only(trial: Trial) -> None:
+    """What is open is written on; no checkpoint can be begun any more, nor the report of why the run has ended."""
+    job_id = _submit_to_the_guest(trial)
+    with trial.lane.guest().read_only_disk():
+        _wait_out(trial, job_id, cause=Cause.LOST)
+    trial.struck()
+
+
+def _submit_to_the_guest(trial: Trial) -> int:
+    """Submit the trial's job, and return its id at the instant to strike at."""
     host = trial.lane.guest()
     if not host.has_small_disk:
         pytest.skip("this machine lets the tests mount no disk of their own")
     trial.meanwhile.enter_context(host.open())
     job_id = trial.submit({"count": 1, "host": guest.NAME}, ranks=1)
     trial.pause(trial.length_s)
-    with _ballast(host.disk, but_for_bytes=but_for_bytes):
-        wait_until(partial(_has_stopped, trial, job_id), timeout_s=60, what="the run to end for want of space")
-        if any(each.outcome == Outcome.SUCCEEDED for each in trial.service.attempts(job_id)):
-            raise Missed  # all that it still had to write found room
-        trial.hold(FULL_S)
-        _assert_it_waits(trial, job_id)
-    trial.struck()
+    return job_id
+
+
+def _wait_out(trial: Trial, job_id: int, *, cause: Cause) -> None:
+    """Return when the run has ended for want of the disk, and its job waited for that for a while."""
+    wait_until(partial(_has_stopped, trial, job_id), timeout_s=60, what="the run to end for want of its disk")
+    if any(each.outcome == Outcome.SUCCEEDED for each in trial.service.attempts(job_id)):
+        raise Missed  # all that it still had to write found room
+    trial.hold(OUT_OF_USE_S)
+    _assert_it_waits(trial, job_id, cause=cause)
 
 
 def _has_stopped(trial: Trial, job_id: int) -> bool:
@@ -56,13 +76,13 @@ def _has_stopped(trial: Trial, job_id: int) -> bool:
     return State(job.state).is_terminal or (job.state == State.QUEUED and "guest" in (job.reason or ""))
 
 
-def _assert_it_waits(trial: Trial, job_id: int) -> None:
-    """A full disk costs a job one retry at most, and it is told why its attempt was lost and what it waits for."""
+def _assert_it_waits(trial: Trial, job_id: int, *, cause: Cause) -> None:
+    """A disk out of use costs a job one retry at most; the job says why an attempt was lost and what it waits for."""
     job = trial.service.job(job_id)
-    assert job.retries <= 1, "a disk that is full used up retries"
+    assert job.retries <= 1, "a disk that is out of use used up retries"
     for attempt in trial.service.attempts(job_id):
         if attempt.failure is not None:
-            assert attempt.failure["cause"] == "disk_full", attempt.failure
+            assert attempt.failure["cause"] == cause, attempt.failure
 
 
 @contextmanager
@@ -107,4 +127,5 @@ FAULTS = (
     # What it ends, and what could not even begin on it: after that its host is closed until it has space.
     Fault("disk full at a checkpoint", fill_but_for_a_little, attempts=3),
     Fault("disk full at the journal", fill, attempts=3),
+    Fault("disk of the run root read-only for 10 s", turn_read_only, attempts=3),
 )

@@ -15,6 +15,7 @@ import psutil
 
 from jobs.store import maintenance
 from tests.children import first_on_path
+from tests.mounts import read_only
 from tests.networks import NetworkHost, may_make_networks, network
 from tests.proxy import Proxy
 from tests.waiting import wait_until
@@ -87,6 +88,13 @@ class Guest:
             else:
                 stack.callback(self._cable.plug_in)
                 self._cable.pull()
+            yield
+
+    @contextmanager
+    def read_only_disk(self) -> Iterator[None]:
+        """Have its disk take no new file, and no change of one that is not open yet. It needs `has_small_disk`."""
+        with read_only(self.disk) as is_read_only:
+            assert is_read_only, "a machine that lets the tests mount a disk lets them mount it twice"
             yield
 
     def set_clock(self, *, by_s: float) -> None:

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from jobs.database import Database
+from jobs.database import Database, now
 from jobs.planning import plan_unless_planned
 from jobs.spec import JobSpec
 from jobs.store import attempts, endings, hosts, jobs, leases, maintenance
@@ -118,7 +118,7 @@ class Play(RuleBasedStateMachine):
 
     def expire(self) -> None:
         """End what has run out, as lost."""
-        found = self.do(leases.expired)
+        found = self.do(lambda session: leases.expired(session, now(session)))
         due = [share for share in self.open if share.run_out]
         assert [placement.id for placement in found] == [share.placement.id for share in due]
         for share in due:

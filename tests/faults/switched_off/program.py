@@ -1,4 +1,4 @@
-"""The matrix's program, of which rank 0 first leaves a child behind: in a session of its own, which nothing ends.
+"""The program of `tests.program`, of which rank 0 first leaves a child behind: in a session that nothing ends.
 
 `python program.py STEPS SECONDS_PER_STEP`, as a job of the recipe `script`.
 """

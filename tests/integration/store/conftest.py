@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from jobs.database import Database
+from jobs.database import Database, now
 from jobs.planning import plan_once
 from jobs.settings import get_settings
 from jobs.spec import JobSpec
@@ -80,7 +80,7 @@ class Service:
     def expire(self) -> list[int]:
         """Expire what has run out, each in a transaction of its own, as a tick does; return the placements lost."""
         with self.database.session_scope(read_only=True) as session:
-            expired = leases.expired(session)
+            expired = leases.expired(session, now(session))
         return [placement.id for placement in expired if self.expire_one(placement)]
 
     def expire_one(self, placement: Placement) -> bool:

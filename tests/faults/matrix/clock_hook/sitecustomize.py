@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import time_machine  # at the start, while this is alone: of two threads that import, one may get a module half made
+
 LOOK_EVERY_S = 0.05
 
 
@@ -23,8 +25,6 @@ def follow(file: Path) -> None:
         if by != set_by:
             if traveller is not None:
                 traveller.stop()
-            import time_machine  # not in the start of a process whose clock is right
-
             traveller = time_machine.travel(time.time() + by, tick=True)
             traveller.start()
             set_by = by
