@@ -1,6 +1,7 @@
 """Webhooks: a thread of the worker that has whatever is due sent, and says what came of each try."""
 
 import json
+import random
 import threading
 from collections import Counter
 from datetime import timedelta
@@ -39,7 +40,7 @@ log = structlog.get_logger()
 
 class Webhooks(threading.Thread):
     """Looks every `tick_s` for what is due, and has it sent in lanes: threads that each serve one webhook until nothing
-    of it is due, so that a receiver that is slow holds up no other."""
+    of it is due, or no lane is left, so that receivers that are slow hold up no other."""
 
     def __init__(self, database: Database, settings: Settings) -> None:
         super().__init__(name="webhooks", daemon=True)
@@ -76,7 +77,8 @@ class Webhooks(threading.Thread):
             self._changed.wait_for(lambda: not self._lanes.total(), timeout=LAST_S)
 
     def _start_lanes(self) -> None:
-        """Start a lane for each webhook that has something due and not as many lanes as it may have."""
+        """Start a lane for each webhook that has something due and not as many lanes as it may have: first for those
+        that have fewest."""
         with self._database.session_scope(read_only=True) as session:
             due = deliveries.due_webhooks(session)
         if due and self._settings.key_file is None:
@@ -84,15 +86,16 @@ class Webhooks(threading.Thread):
                 self.is_keyless = True
                 log.error("webhooks_unsigned", reason="this host has no RANKZERO_KEY_FILE: it leaves them to others")
             return
-        for webhook_id in due:
+        for webhook_id in sorted(due, key=lambda each: (self._lanes[each], random.random())):
             with self._changed:
                 if self._lanes[webhook_id] >= AT_ONCE or self._lanes.total() >= MOST_LANES:
                     continue
+                name = f"webhook-{webhook_id}"
+                threading.Thread(target=self._serve, args=[webhook_id], name=name, daemon=True).start()
                 self._lanes[webhook_id] += 1
-            threading.Thread(target=self._serve, args=[webhook_id], name=f"webhook-{webhook_id}", daemon=True).start()
 
     def _serve(self, webhook_id: int) -> None:
-        """Send what is due of a webhook, one after the other, until nothing is."""
+        """Send what is due of a webhook, one after the other, until nothing is, or others may wait for the lane."""
         try:
             while not self._stopping.is_set():
                 with self._database.session_scope() as session:
@@ -100,6 +103,9 @@ class Webhooks(threading.Thread):
                 if claim is None:
                     return
                 self._deliver(claim)
+                with self._changed:
+                    if self._lanes.total() >= MOST_LANES:
+                        return
         except SQLAlchemyError as error:
             # Sent or not, it is sent again once its claim is over.
             log.warning("database_away", step="webhooks", error=str(error).splitlines()[0])

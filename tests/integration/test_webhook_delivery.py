@@ -31,6 +31,7 @@ from tests.ports import PortClaim
 from tests.receiver import Answer, Received, Receiver
 from tests.service import Service
 from tests.waiting import wait_until
+from worker import webhooks as sender
 from worker.webhooks import Webhooks
 
 PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
@@ -252,6 +253,32 @@ def test_a_receiver_that_does_not_answer_holds_up_no_other_and_is_asked_a_few_ti
 
     assert busy == deliveries.AT_ONCE
     assert len({request.headers["webhook-id"] for request in receiver.requests}) == len(receiver.requests) == 10
+
+
+def test_with_every_lane_taken_by_slow_receivers_another_has_the_first_that_is_free(
+    database: Database, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sender, "MOST_LANES", deliveries.AT_ONCE)
+    may_answer = threading.Semaphore(0)
+
+    def hold(_: Received) -> Answer:
+        may_answer.acquire(timeout=60)
+        return Answer()
+
+    receiver.answer = hold
+    slow, _ = register(database, receiver.url)
+    write(database, slow, count=10)
+    with Receiver() as quick, sending(database):
+        wait_until(lambda: len(receiver.requests) == deliveries.AT_ONCE, timeout_s=30, what="the lanes to be taken")
+        other, _ = register(database, quick.url)
+        write(database, other)
+        may_answer.release()
+        wait_for(database, other, is_over)
+        asked = len(receiver.requests)
+        may_answer.release(9)
+        wait_for(database, slow, is_over)
+
+    assert asked <= deliveries.AT_ONCE + 1
 
 
 def test_two_workers_send_each_message_once(database: Database, receiver: Receiver) -> None:
