@@ -31,6 +31,7 @@ def complete(schema: dict[str, Any]) -> None:
     for path, operation in operations:
         _keep_possible_errors(path, operation)
         _only_problems(operation["responses"])
+        _add_headers(operation)
         _add_examples(operation)
         for parameter in operation.get("parameters", []):
             _refuse_null(parameter["schema"])
@@ -78,6 +79,29 @@ def _only_problems(responses: dict[str, Any]) -> None:
     for response in responses.values():
         if MEDIA_TYPE in response.get("content", {}):
             response["content"] = {MEDIA_TYPE: response["content"][MEDIA_TYPE]}
+
+
+_LOCATED = ("submit_job", "clone_job", "create_user", "create_webhook")
+"""Operations that answer with something new, and where it is from then on."""
+
+
+def _add_headers(operation: Operation) -> None:
+    """Say what is to be read from the headers of an answer."""
+    responses = operation["responses"]
+    if operation["operationId"] in _LOCATED:
+        _add_header(responses["201"], "Location", "Path of what is new.")
+    if not {"304", "412"}.isdisjoint(responses):
+        for status in {"200", "304"} & set(responses):
+            _add_header(responses[status], "ETag", "For `If-None-Match`, and for `If-Match` where that is taken.")
+    if "401" in responses:
+        _add_header(responses["401"], "WWW-Authenticate", "How to authenticate: `Bearer`.")
+    if "429" in responses:
+        _add_header(responses["429"], "Retry-After", "Seconds to wait.", {"type": "integer", "minimum": 1})
+
+
+def _add_header(response: dict[str, Any], name: str, text: str, kind: dict[str, Any] | None = None) -> None:
+    header = {"description": text, "required": True, "schema": kind or {"type": "string"}}
+    response.setdefault("headers", {})[name] = header
 
 
 def _add_examples(operation: Operation) -> None:

@@ -6,8 +6,10 @@ from typing import Any
 
 import psutil
 import pytest
+from sqlalchemy import delete
 
 from jobs.store import hosts
+from jobs.tables import Host
 from tests.api_server import TRAIN, ApiServer
 from tests.servers import PostgresServer
 
@@ -199,13 +201,16 @@ def test_a_cursor_that_somebody_made_up_is_refused(api: ApiServer, place: str) -
     assert "cursor" in fields_of(api.http.get("/jobs", params={"cursor": cursor}))
 
 
-def test_a_model_that_no_host_knows_is_refused_with_the_nearest(database_url: str, tmp_path: Path) -> None:
-    with ApiServer(database_url, tmp_path) as api:
-        with api.database.session_scope() as session:
-            hosts.register(session, "alpha", worker="1:1", run_root="/tmp/runs", devices=[])
-            recipe = {"name": "classification", "models": ["resnet18", "resnet50"]}
-            hosts.set_catalog(session, "alpha", {"recipes": [recipe], "data": [{"name": "digits"}]})
+def test_a_model_that_no_host_knows_is_refused_with_the_nearest(api: ApiServer) -> None:
+    with api.database.session_scope() as session:
+        hosts.register(session, "alpha", worker="1:1", run_root="/tmp/runs", devices=[])
+        recipe = {"name": "classification", "models": ["resnet18", "resnet50"]}
+        hosts.set_catalog(session, "alpha", {"recipes": [recipe], "data": [{"name": "digits"}]})
+    try:
         fields = fields_of(api.post("/jobs", {"device": "cpu", "train": TRAIN | {"model": "resnet19"}}))
+    finally:
+        with api.database.session_scope() as session:
+            session.execute(delete(Host))  # the other tests' jobs name any model
     assert "resnet18" in fields["train.model"]
 
 

@@ -11,8 +11,8 @@ def test_a_silent_broker_is_reported_and_the_service_is_ready_all_the_same(api: 
     assert (answer.status_code, answer.json()) == (200, {"status": "ready", "broker": "silent"})
 
 
-def test_a_broker_that_answers_is_reported(database_url: str, valkey: ValkeyServer, tmp_path: Path) -> None:
-    with ApiServer(database_url, tmp_path, broker_url=valkey.url) as api:
+def test_a_broker_that_answers_is_reported(sqlite_url: str, valkey: ValkeyServer, tmp_path: Path) -> None:
+    with ApiServer(sqlite_url, tmp_path, broker_url=valkey.url) as api:
         assert api.http.get("/readyz").json() == {"status": "ready", "broker": "answers"}
 
 

@@ -10,7 +10,7 @@ from api.app import create_app
 from api.examples import BODIES
 from api.methods import METHODS
 
-NO_JSON = {"scrape_metrics", "get_checkpoint_file", "download_logs"}
+NO_JSON = {"scrape_metrics", "get_checkpoint_file", "download_logs", "follow_events"}
 """Operations that answer with something else."""
 
 
@@ -57,6 +57,13 @@ def test_every_error_is_a_problem_and_stands_where_it_can_occur(schema: dict[str
         assert ("401" in responses) == ("403" in responses) == ("security" in operation), path
         assert ("422" in responses) == ("requestBody" in operation or bool(operation.get("parameters"))), path
         assert "503" in responses or path == "/healthz"
+
+
+def test_what_is_to_be_read_from_headers_is_named(schema: dict[str, Any]) -> None:
+    responses = schema["paths"]["/jobs/{job_id}"]["patch"]["responses"]
+    assert set(responses["200"]["headers"]) == {"ETag"}
+    assert set(responses["429"]["headers"]) == {"Retry-After"}
+    assert set(schema["paths"]["/jobs"]["post"]["responses"]["201"]["headers"]) == {"Location"}
 
 
 def test_every_body_has_an_example_that_fits(schema: dict[str, Any]) -> None:
