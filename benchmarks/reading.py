@@ -79,12 +79,16 @@ def _ingest(database: Database, placement: Placement, say: Callable[[str], None]
 def _chart(api: ApiServer, placement: Placement, say: Callable[[str], None]) -> Line:
     """A chart of the long series over HTTP, and the same stretches by a plain GROUP BY over all values."""
     say(f"reading: a series of {SERIES:,} values …")
-    with api.database.session_scope() as session:
-        _copy(session, "metrics", placement, [_point("long", step) for step in range(SERIES)])
+    piece = SERIES // TURNS
+    for turn in range(TURNS):
+        with api.database.session_scope() as session:
+            _copy(session, "metrics", placement, [_point("long", turn * piece + step) for step in range(piece)])
+        say(f"reading: {(turn + 1) * piece:,} of {SERIES:,} values are there")
     with api.database.session_scope() as session:
         session.execute(text("SET LOCAL statement_timeout = 0"))
         buckets.refresh(session, placement.job_id, [("long", 0), ("long", SERIES - 1)])
     _analyze(api.database)
+    say(f"reading: {REQUESTS} charts of {POINTS:,} points …")
     path = f"/jobs/{placement.job_id}/metrics?name=long&points={POINTS}"
     ours = [_ms(partial(_get, api, path)) for _ in range(REQUESTS)]
     stretch = Metric.step * (POINTS // 2) // SERIES
@@ -110,6 +114,7 @@ def _line(api: ApiServer, say: Callable[[str], None]) -> list[Line]:
     _analyze(api.database)
     with api.database.session_scope() as session:
         launches = plan_once(session)
+    say(f"reading: {len(launches)} claims and {REQUESTS} pages …")
     claims = [_ms(partial(_claim, api.database, launch.placement_id)) for launch in launches]
     pages = [_ms(partial(_get, api, path)) for _ in range(REQUESTS // len(PAGES)) for path in PAGES]
     return [

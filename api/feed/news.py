@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from fastapi.sse import format_sse_event
@@ -126,10 +125,8 @@ def _job(job_id: int, detail: dict[str, Any], events: dict[int, tables.JobEvent]
 def _metrics(job_id: int, detail: dict[str, Any]) -> MetricNews:
     attempt = detail["attempt"]
     items = [
-        Metric(
-            name=name, step=step, epoch=epoch, attempt=attempt, at=datetime.fromisoformat(at), value=value, kind=kind
-        )
-        for name, step, epoch, at, value, kind in detail["values"]
+        Metric(name=name, step=step, epoch=epoch, attempt=attempt, at=at, value=value, kind=kind)
+        for name, step, epoch, at, value, kind in feed.values_of(detail["records"])
     ]
     return MetricNews(job_id=job_id, items=items)
 

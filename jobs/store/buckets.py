@@ -1,13 +1,15 @@
 """Buckets: what each stretch of a metric series comes to, kept beside the values.
 
-A bucket is worked out anew from its rows whenever one of them is written, rather than counted on: so a report that is
-told twice changes nothing, and an attempt that goes over the steps of an earlier one takes its place.
+Values that come after all that are known of their stretch are counted on (`extend`), which reads none of the others. A
+bucket that is told of anything else is worked out anew from its rows (`refresh`): so a report that is told twice
+changes nothing, and an attempt that goes over the steps of an earlier one takes its place.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, Select, and_, case, func, select
+from sqlalchemy import ColumnElement, Select, Table, and_, case, func, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, aliased
 
@@ -20,6 +22,35 @@ Stretch = tuple[int, int]
 """The first and the last of buckets that lie side by side."""
 
 
+def extend(session: Session, job_id: int, written: Sequence[tuple[str, int, float | None]]) -> bool:
+    """Count values on in their buckets, given as name, step and value, where all come after those that are known there.
+
+    False where some do not: then `refresh` has to bring the buckets up to date once the values are stored. True tells
+    as well that no attempt has a value at any of these steps yet.
+    """
+    if len({(name, step) for name, step, _ in written}) < len(written):
+        return False
+    bucket = MetricBucket
+    insert = _insert(session)
+    new = insert.excluded
+    is_lower = or_(bucket.lowest.is_(None), new.lowest < bucket.lowest)
+    is_higher = or_(bucket.highest.is_(None), new.highest > bucket.highest)
+    longer = {
+        "count": bucket.count + new.count,
+        "last_step": new.last_step,
+        "lowest": case((is_lower, new.lowest), else_=bucket.lowest),
+        "lowest_step": case((is_lower, new.lowest_step), else_=bucket.lowest_step),
+        "highest": case((is_higher, new.highest), else_=bucket.highest),
+        "highest_step": case((is_higher, new.highest_step), else_=bucket.highest_step),
+        "gap_step": func.coalesce(bucket.gap_step, new.gap_step),
+    }
+    upsert = insert.on_conflict_do_update(
+        index_elements=_KEY, set_=longer, where=bucket.last_step < new.first_step
+    ).returning(bucket.bucket)
+    rows = list(_rows(job_id, written))
+    return len(session.connection().execute(upsert, rows).all()) == len(rows)
+
+
 def refresh(session: Session, job_id: int, written: Iterable[tuple[str, int]]) -> None:
     """Bring the buckets of these names and steps up to date; the pairs are in the order in which they were reported."""
     steps_of: dict[str, list[int]] = {}
@@ -30,7 +61,9 @@ def refresh(session: Session, job_id: int, written: Iterable[tuple[str, int]]) -
         for stretch in set(_ascents(steps)):
             names_of.setdefault(stretch, []).append(name)
     for (first, last), names in names_of.items():
-        session.execute(_upsert(session, _summaries(job_id, names, first=first, last=last)))
+        filled = _insert(session).from_select(_COLUMNS, _summaries(job_id, names, first=first, last=last))
+        news = {column: filled.excluded[column] for column in _COLUMNS if column not in _KEY}
+        session.execute(filled.on_conflict_do_update(index_elements=_KEY, set_=news))
 
 
 def is_newest() -> ColumnElement[bool]:
@@ -39,6 +72,30 @@ def is_newest() -> ColumnElement[bool]:
     same = aliased(Metric)
     here = (same.job_id == Metric.job_id, same.name == Metric.name, same.step == Metric.step)
     return Metric.attempt == select(func.max(same.attempt)).where(*here).scalar_subquery()
+
+
+def _rows(job_id: int, written: Iterable[tuple[str, int, float | None]]) -> Iterator[dict[str, Any]]:
+    """What each bucket of these values comes to without any others."""
+    members: dict[tuple[str, int], list[tuple[int, float | None]]] = {}
+    for name, step, value in written:
+        members.setdefault((name, step // SPAN), []).append((step, value))
+    for (name, bucket), values in members.items():
+        finite = [(value, step) for step, value in values if value is not None]
+        lowest, lowest_step = min(finite, default=(None, None))
+        highest, highest_step = max(finite, key=lambda each: (each[0], -each[1]), default=(None, None))
+        yield {
+            "job_id": job_id,
+            "name": name,
+            "bucket": bucket,
+            "count": len(values),
+            "first_step": min(step for step, _ in values),
+            "last_step": max(step for step, _ in values),
+            "lowest": lowest,
+            "lowest_step": lowest_step,
+            "highest": highest,
+            "highest_step": highest_step,
+            "gap_step": min((step for step, value in values if value is None), default=None),
+        }
 
 
 def _ascents(steps: Sequence[int]) -> Iterator[Stretch]:
@@ -67,19 +124,18 @@ def _summaries(job_id: int, names: Sequence[str], *, first: int, last: int) -> S
     )
     value, step = ranked.c.value, ranked.c.step
     return select(
-        *(ranked.c.job_id, ranked.c.name, ranked.c.bucket, func.count()),
+        *(ranked.c.job_id, ranked.c.name, ranked.c.bucket, func.count(), func.min(step), func.max(step)),
         *(func.min(value), func.min(case((and_(ranked.c.upwards == 1, value.is_not(None)), step)))),
         *(func.max(value), func.min(case((and_(ranked.c.downwards == 1, value.is_not(None)), step)))),
         func.min(case((value.is_(None), step))),
     ).group_by(ranked.c.job_id, ranked.c.name, ranked.c.bucket)
 
 
-def _upsert(session: Session, rows: Select[tuple[object, ...]]) -> Insert:
-    """An INSERT that takes the place of what the buckets were before."""
+def _insert(session: Session) -> postgresql.Insert | sqlite.Insert:
     is_sqlite = session.get_bind().dialect.name == "sqlite"
-    insert = (sqlite.insert if is_sqlite else postgresql.insert)(MetricBucket)
-    key = [column.name for column in MetricBucket.__table__.primary_key]
-    columns = [column.name for column in MetricBucket.__table__.columns]
-    filled = insert.from_select(columns, rows)
-    news = {column: filled.excluded[column] for column in columns if column not in key}
-    return filled.on_conflict_do_update(index_elements=key, set_=news)
+    return (sqlite.insert if is_sqlite else postgresql.insert)(_TABLE)
+
+
+_TABLE: Table = MetricBucket.__table__  # type: ignore[assignment]  # it is one, which mypy is not told
+_COLUMNS = [column.name for column in _TABLE.columns]
+_KEY = [column.name for column in _TABLE.primary_key]

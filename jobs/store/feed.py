@@ -4,7 +4,8 @@ An entry is written by whoever writes what it tells of, in the same transaction,
 other. It holds the news itself where that is small and changes later, else where to find it:
 
 - `jobs`: `{"event": id}` of a job event, or `{"progress": {…}}`;
-- `metrics`: `{"attempt": n, "values": [[name, step, epoch, at, value, kind], …]}`, at most `VALUES` of them;
+- `metrics`: `{"attempt": n, "records": [[step, epoch, at, {name: value, …}], …]}`, with at most `VALUES` values in all;
+  in place of one that is not finite stands its kind;
 - `logs`, `checkpoints`: `{"ids": […]}`;
 - `hosts`: `{"host": name, "change": what}`.
 """
@@ -45,6 +46,8 @@ _OLDEST_LIVE = literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bi
 _LAST_OVER = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1", BigInteger())
 _THIS = literal_column("pg_current_xact_id()::text::bigint", BigInteger())
 
+Value = tuple[str, int, int, datetime, float | None, str | None]
+"""What was measured: name, step, epoch, time, and the value, or its kind where it is not finite."""
 Told = TypeVar("Told", JobEvent, LogChunk, Checkpoint)
 Item = TypeVar("Item")
 
@@ -60,13 +63,19 @@ def tell(session: Session, topic: Topic, detail: dict[str, Any], *, job_id: int 
     session.execute(entry)
 
 
-def tell_metrics(session: Session, rows: Sequence[dict[str, Any]], *, job_id: int, attempt: int, at: datetime) -> None:
-    """Write what was measured: rows of the table of metrics, all of one attempt."""
-    for some in _in_parts(rows, VALUES):
-        values = [
-            [row["name"], row["step"], row["epoch"], row["at"].isoformat(), row["value"], row["kind"]] for row in some
-        ]
-        tell(session, Topic.METRICS, {"attempt": attempt, "values": values}, job_id=job_id, at=at)
+def tell_metrics(session: Session, values: Sequence[Value], *, job_id: int, attempt: int, at: datetime) -> None:
+    """Write what an attempt has measured."""
+    for some in _in_parts(values, VALUES):
+        tell(session, Topic.METRICS, {"attempt": attempt, "records": _records(some)}, job_id=job_id, at=at)
+
+
+def values_of(records: Sequence[Sequence[Any]]) -> Iterator[Value]:
+    """Return the values in the `records` of an entry, in the order in which they were measured."""
+    for step, epoch, at, values in records:
+        moment = datetime.fromisoformat(at)
+        for name, value in values.items():
+            is_finite = isinstance(value, float | int)
+            yield name, step, epoch, moment, value if is_finite else None, None if is_finite else value
 
 
 def tell_rows(session: Session, topic: Topic, ids: Collection[int], *, job_id: int, at: datetime) -> None:
@@ -155,6 +164,19 @@ def rows(session: Session, table: type[Told], ids: Collection[int]) -> Iterator[
     """Return the rows with these ids that there are."""
     for some in _in_parts(sorted(set(ids)), KEYS):
         yield from session.scalars(select(table).where(table.id.in_(some)))
+
+
+def _records(values: Sequence[Value]) -> list[list[Any]]:
+    """Values by what was measured at once: so each step, epoch and time is written once for all of its names."""
+    records: list[list[Any]] = []
+    last: tuple[int, int, datetime] | None = None
+    by_name: dict[str, float | str | None] = {}
+    for name, step, epoch, at, value, kind in values:
+        if (step, epoch, at) != last or name in by_name:
+            last, by_name = (step, epoch, at), {}
+            records.append([step, epoch, at.isoformat(), by_name])
+        by_name[name] = kind if value is None else value
+    return records
 
 
 def _is_settled(session: Session) -> ColumnElement[bool]:

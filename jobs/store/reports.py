@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import CursorResult, Insert, Select, Table, Update, and_, func, literal, not_, select, update
+from sqlalchemy import CursorResult, Insert, Select, Table, Update, and_, func, insert, literal, not_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from jobs.column_types import storable
-from jobs.database import now
+from jobs.database import copy_rows, now
 from jobs.feed import Topic
 from jobs.store import buckets, feed, outbox
 from jobs.store.attempts import fence
@@ -26,8 +26,7 @@ LONGEST_NAME = 255
 """Characters of a metric's name."""
 
 
-@dataclass(frozen=True)
-class MetricPoint:
+class MetricPoint(NamedTuple):
     """One value after one step; `value` is None where it is not finite, and `kind` says what it was."""
 
     name: str
@@ -67,22 +66,18 @@ class LogPiece:
 def add_metrics(session: Session, placement: Placement, points: Sequence[MetricPoint]) -> None:
     """Store metric values, and what they make of their series."""
     fence(session, placement)
-    rows: list[dict[str, Any]] = [
-        {
-            "job_id": placement.job_id,
-            "attempt": placement.attempt,
-            "name": _stored_name(point.name),
-            "step": point.step,
-            "epoch": point.epoch,
-            "at": point.at,
-            "value": point.value,
-            "kind": point.kind,
-        }
-        for point in points
-    ]
-    if rows and _store_new(session, rows):
-        feed.tell_metrics(session, rows, job_id=placement.job_id, attempt=placement.attempt, at=now(session))
-        buckets.refresh(session, placement.job_id, [(row["name"], row["step"]) for row in rows])
+    if not points:
+        return
+    names = {name: _stored_name(name) for name in {point.name for point in points}}
+    points = [point._replace(name=names[point.name]) for point in points]
+    job_id, attempt = placement.job_id, placement.attempt
+    if buckets.extend(session, job_id, [(point.name, point.step, point.value) for point in points]):
+        _store(session, [(job_id, attempt, *point) for point in points])
+    elif _store_new(session, [(job_id, attempt, *point) for point in points]):
+        buckets.refresh(session, job_id, [(point.name, point.step) for point in points])
+    else:
+        return
+    feed.tell_metrics(session, points, job_id=job_id, attempt=attempt, at=now(session))
 
 
 def add_checkpoint(session: Session, placement: Placement, file: CheckpointFile) -> None:
@@ -207,19 +202,29 @@ def _stored_name(name: str) -> str:
     return f"{text[: LONGEST_NAME - 9]}…{sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _store_new(session: Session, rows: Sequence[dict[str, Any]]) -> int:
-    """Insert the metric values that are not there yet, and return how many those are."""
+def _store(session: Session, values: Sequence[tuple[object, ...]]) -> None:
+    """Insert metric values of which none is there yet, as rows of _COLUMNS."""
+    if session.get_bind().dialect.name == "sqlite":
+        session.execute(insert(Metric), [dict(zip(_COLUMNS, row, strict=True)) for row in values])
+    else:
+        copy_rows(session, Metric.__tablename__, _COLUMNS, values)
+
+
+def _store_new(session: Session, values: Sequence[tuple[object, ...]]) -> int:
+    """Insert the metric values that are not there yet, as rows of _COLUMNS, and return how many those are."""
     # The table, not its class: a bulk insert of the ORM does not tell how many.
-    statement = _insert_if_new(session, Metric.__table__)  # type: ignore[arg-type]  # a Table, which mypy is not told
+    table: Table = Metric.__table__  # type: ignore[assignment]  # it is one, which mypy is not told
+    statement = _insert_if_new(session, table)
     options = {"preserve_rowcount": True}
     if session.get_bind().dialect.name == "sqlite":
+        rows = [dict(zip(_COLUMNS, row, strict=True)) for row in values]
         result = session.execute(statement, rows, execution_options=options)
     else:
         # One statement with an array for each column: one for each row takes several times as long.
-        columns = Metric.__table__.columns
-        arrays = [literal([row[each.name] for row in rows], postgresql.ARRAY(each.type)) for each in columns]
-        values = func.unnest(*arrays).table_valued(*columns.keys()).render_derived()
-        result = session.execute(statement.from_select(columns.keys(), select(values)), execution_options=options)
+        types = [postgresql.ARRAY(table.columns[column].type) for column in _COLUMNS]
+        arrays = [literal(list(each), type_) for each, type_ in zip(zip(*values, strict=True), types, strict=True)]
+        new = func.unnest(*arrays).table_valued(*_COLUMNS).render_derived()
+        result = session.execute(statement.from_select(_COLUMNS, select(new)), execution_options=options)
     assert isinstance(result, CursorResult)
     return result.rowcount
 
@@ -235,3 +240,7 @@ def _insert_if_new(session: Session, table: type[Base] | Table) -> Insert:
     if session.get_bind().dialect.name == "sqlite":
         return sqlite.insert(table).on_conflict_do_nothing()
     return postgresql.insert(table).on_conflict_do_nothing()
+
+
+_COLUMNS = ("job_id", "attempt", *MetricPoint._fields)
+"""Of the table of metrics, in the order in which its rows are handed over here."""

@@ -44,17 +44,17 @@ class Cell(NamedTuple):
 
 def summaries(session: Session, job_id: int) -> list[Summary]:
     """Return what each metric of a job comes to, by name."""
-    of_name = (Metric.job_id == job_id, Metric.name == MetricBucket.name)
+    bucket = MetricBucket
     found = session.execute(
         select(
-            MetricBucket.name,
-            func.sum(MetricBucket.count).label("values"),
-            select(func.min(Metric.step)).where(*of_name).scalar_subquery().label("first_step"),
-            select(func.max(Metric.step)).where(*of_name).scalar_subquery().label("last_step"),
+            bucket.name,
+            func.sum(bucket.count).label("values"),
+            func.min(bucket.first_step).label("first_step"),
+            func.max(bucket.last_step).label("last_step"),
         )
-        .where(MetricBucket.job_id == job_id)
-        .group_by(MetricBucket.name)
-        .order_by(MetricBucket.name)
+        .where(bucket.job_id == job_id)
+        .group_by(bucket.name)
+        .order_by(bucket.name)
     ).all()
     ends = tuple_(Metric.name, Metric.step).in_([(row.name, row.last_step) for row in found])
     last = {each.name: each for each in session.scalars(reports.select_metrics(job_id).where(ends))}

@@ -48,6 +48,8 @@ class MetricBucket(Base):
     """Number of the stretch: its steps divided by the length of one (`jobs.store.buckets`), rounded down."""
     count: Mapped[int]
     """Steps in it that have a value, those included where it is not finite."""
+    first_step: Mapped[int] = mapped_column(BigInteger)
+    last_step: Mapped[int] = mapped_column(BigInteger)
     lowest: Mapped[float | None]
     lowest_step: Mapped[int | None] = mapped_column(BigInteger)
     """The first step at which the value was the lowest."""

@@ -14,8 +14,10 @@ depends_on = None
 ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 ROLES = "role IN ('viewer', 'submitter', 'admin')"
 FILL_BUCKETS = """
-INSERT INTO metric_buckets (job_id, name, bucket, count, lowest, lowest_step, highest, highest_step, gap_step)
-SELECT job_id, name, bucket, count(*),
+INSERT INTO metric_buckets (
+    job_id, name, bucket, count, first_step, last_step, lowest, lowest_step, highest, highest_step, gap_step
+)
+SELECT job_id, name, bucket, count(*), min(step), max(step),
     min(value), min(CASE WHEN from_lowest = 1 AND value IS NOT NULL THEN step END),
     max(value), min(CASE WHEN from_highest = 1 AND value IS NOT NULL THEN step END),
     min(CASE WHEN value IS NULL THEN step END)
@@ -177,6 +179,8 @@ def _metric_buckets() -> None:
         sa.Column("name", sa.String(length=255), nullable=False),
         sa.Column("bucket", sa.BigInteger(), nullable=False),
         sa.Column("count", sa.Integer(), nullable=False),
+        sa.Column("first_step", sa.BigInteger(), nullable=False),
+        sa.Column("last_step", sa.BigInteger(), nullable=False),
         sa.Column("lowest", sa.Double(), nullable=True),
         sa.Column("lowest_step", sa.BigInteger(), nullable=True),
         sa.Column("highest", sa.Double(), nullable=True),

@@ -93,14 +93,15 @@ def test_progress_is_told_as_it_came_to_be(service: Service) -> None:
 
 def test_metric_values_are_told_in_the_order_in_which_they_were_measured(service: Service) -> None:
     placement = service.run()
-    points = [MetricPoint("loss", step, 1, AT, 0.5 * step, None) for step in (2, 1)]
-    points += [MetricPoint("loss", 3, 1, AT, None, "nan")]
+    points = [MetricPoint("loss", 2, 1, AT, 1.0), MetricPoint("accuracy", 2, 1, AT, 0.25)]
+    points += [MetricPoint("loss", 1, 1, AT, 0.5), MetricPoint("loss", 3, 1, AT, None, "nan")]
 
     told = news(service.database, lambda session: reports.add_metrics(session, placement, points))
 
     at = "2024-05-01T12:30:00+00:00"
-    values = [["loss", 2, 1, at, 1.0, None], ["loss", 1, 1, at, 0.5, None], ["loss", 3, 1, at, None, "nan"]]
-    assert told == [("metrics", placement.job_id, {"attempt": 1, "values": values})]
+    records = [[2, 1, at, {"loss": 1.0, "accuracy": 0.25}], [1, 1, at, {"loss": 0.5}], [3, 1, at, {"loss": "nan"}]]
+    assert told == [("metrics", placement.job_id, {"attempt": 1, "records": records})]
+    assert list(feed.values_of(records)) == points
 
 
 def test_many_metric_values_are_told_in_parts(service: Service) -> None:
@@ -109,7 +110,7 @@ def test_many_metric_values_are_told_in_parts(service: Service) -> None:
 
     told = news(service.database, lambda session: reports.add_metrics(session, placement, points))
 
-    assert [len(detail["values"]) for _, _, detail in told] == [feed.VALUES, 1]
+    assert [len(detail["records"]) for _, _, detail in told] == [feed.VALUES, 1]
 
 
 def test_pieces_of_output_are_told_by_their_ids(service: Service) -> None:

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from jobs.states import Outcome
-from jobs.store import attempts, reports, series
+from jobs.store import attempts, buckets, reports, series
 from jobs.store.buckets import SPAN
 from jobs.store.reports import MetricPoint
 from jobs.tables import Metric, MetricBucket, Placement
 from tests.integration.store.conftest import Service
+from tests.integration.store.statements import executed
 
 AT = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
 FAR = 2**63 - 1
@@ -65,6 +66,10 @@ def test_a_series_is_thinned_as_a_plain_loop_over_its_values_would(
 ) -> None:
     whole = report(service, runs)
     job_id = max(job_id for job_id, _ in whole)
+    counted_on = kept_buckets(service, job_id)
+    with service.database.session_scope() as session:
+        buckets.refresh(session, job_id, [("loss", min(step for _, step in whole)), ("loss", FAR)])
+    assert kept_buckets(service, job_id) == counted_on, "they are what they come to when they are worked out anew"
     begin, end = from_step or 0, FAR if to_step is None else to_step
     wanted = [point for (of, _), point in sorted(whole.items()) if of == job_id and begin <= point.step <= end]
 
@@ -93,6 +98,12 @@ def report(service: Service, runs: Sequence[Run]) -> dict[tuple[int, int], Point
         add(service, placement, told)
     service.end(placement, Outcome.SUCCEEDED)
     return whole
+
+
+def kept_buckets(service: Service, job_id: int) -> list[tuple[object, ...]]:
+    with service.database.session_scope(read_only=True) as session:
+        rows = session.execute(select(MetricBucket.__table__).where(MetricBucket.job_id == job_id))
+        return sorted(tuple(row) for row in rows)
 
 
 def again(service: Service, placement: Placement) -> Placement:
@@ -129,8 +140,8 @@ def thinned(whole: Sequence[Point], points: int) -> list[Point]:
     if len(whole) <= points:
         return list(whole)
     first, last = whole[0].step, whole[-1].step
-    buckets = last // SPAN - first // SPAN + 1
-    unit = 1 if 4 * buckets < points else SPAN
+    spans = last // SPAN - first // SPAN + 1
+    unit = 1 if 4 * spans < points else SPAN
     kept = {whole[0], whole[-1]}
     stretches = (points - 2) // (3 if any(each.value is None for each in whole) else 2)
     if stretches == 0:
@@ -180,6 +191,29 @@ def test_a_report_that_is_told_again_leaves_the_buckets_as_they_were(service: Se
     assert service.everything() == before
 
 
+def test_values_that_come_after_all_others_are_counted_on_without_reading_any(service: Service) -> None:
+    placement = service.run()
+    add(service, placement, [(step, 1.0) for step in range(100)])
+
+    with executed(service.database) as statements:
+        add(service, placement, [(step, 2.0) for step in range(100, 200)])
+        added = len(statements)
+        add(service, placement, [(step, 2.0) for step in range(150, 250)])
+
+    reading = ["row_number" in statement for statement in statements]
+    assert not any(reading[:added])
+    assert any(reading[added:]), "some of them were there already"
+    ((_, count, first, last, _),) = summaries(service, placement.job_id)
+    assert (count, first, last) == (250, 0, 249)
+
+
+def test_one_step_told_twice_in_one_report_is_counted_once(service: Service) -> None:
+    placement = service.run()
+    add(service, placement, [(1, 1.0), (2, 2.0), (2, 3.0)])
+
+    assert summaries(service, placement.job_id) == [("loss", 2, 1, 2, 2.0)]
+
+
 @pytest.mark.parametrize(
     "steps",
     [[5, 1000, 5, 1000, 6], [FAR, 0], list(range(100, 0, -1)), [3, 3, 3]],
@@ -190,11 +224,11 @@ def test_steps_in_any_order_are_in_their_buckets(service: Service, steps: list[i
     add(service, placement, [(step, 1.0) for step in steps])
 
     with service.database.session_scope(read_only=True) as session:
-        buckets = session.execute(select(MetricBucket.bucket, MetricBucket.count).order_by(MetricBucket.bucket)).all()
+        found = session.execute(select(MetricBucket.bucket, MetricBucket.count).order_by(MetricBucket.bucket)).all()
     counts: dict[int, int] = {}
     for step in sorted(set(steps)):
         counts[step // SPAN] = counts.get(step // SPAN, 0) + 1
-    assert [tuple(row) for row in buckets] == sorted(counts.items())
+    assert [tuple(row) for row in found] == sorted(counts.items())
 
 
 def test_names_that_are_too_long_are_cut_and_stay_apart(service: Service) -> None:
