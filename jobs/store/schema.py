@@ -19,6 +19,11 @@ def is_behind(session: Session) -> bool:
     return not is_current(session) and _applied(session) <= known
 
 
+def revisions(session: Session) -> tuple[str, str]:
+    """Return the revision that the database has, and the one that this version needs, as their ids."""
+    return ", ".join(sorted(_applied(session))) or "none", ", ".join(sorted(_scripts().get_heads()))
+
+
 def _applied(session: Session) -> set[str]:
     return set(MigrationContext.configure(session.connection()).get_current_heads())
 
