@@ -1,23 +1,10 @@
 """The answer to a submission, and the wake-up that follows it."""
 
-from typing import Annotated
-
-from fastapi import Header, Response
+from fastapi import Response
 
 from api.models import SubmittedJob
 from jobs import wakeups
 from jobs.store.jobs import Submission
-
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=255,
-        pattern=r"^[\x20-\x7e]+$",
-        description="A text of the client's own for this submission: sent again with it, it stores no second job.",
-    ),
-]
 
 
 def answer_submission(submission: Submission, response: Response) -> SubmittedJob:

@@ -39,7 +39,7 @@ class FileElsewhereError(StateConflictError):
 
 
 class KeyReusedError(JobError, ValueError):
-    """An idempotency key that was given to another submission before. Nothing was written."""
+    """An idempotency key that was given to another request before. Nothing was written."""
 
 
 class NoKeyError(JobError):

@@ -8,11 +8,12 @@ from api.access import Submitter, Viewer
 from api.errors import NOT_MODIFIED
 from api.etags import Tags
 from api.fields import SPARSE, AttemptFields, JobFields, SparseAnswer, picked
+from api.keys import IdempotencyKey
 from api.models import Attempts, Event, Events, Job, SubmittedJob
 from api.pages import Page, read_page
 from api.queries import EventQuery, JobId, JobQuery
 from api.session import reading, writing
-from api.submissions import IdempotencyKey, answer_submission
+from api.submissions import answer_submission
 from api.views import edited, view_attempts, with_positions
 from jobs.spec import JobSpec
 from jobs.store import audit, idempotency, jobs, search
@@ -28,7 +29,9 @@ def submit_job(spec: JobSpec, response: Response, by: Submitter, key: Idempotenc
     `Idempotency-Key`.
     """
     with writing() as session:
-        submission = idempotency.once(session, key, spec, lambda: jobs.submit(session, spec, by=by), by=by)
+        submission = idempotency.once(
+            session, key, jobs.SUBMITTED, spec, lambda: jobs.submit(session, spec, by=by), by=by
+        )
         audit.record(session, by, "submit_job", f"jobs/{submission.job.id}")
     return answer_submission(submission, response)
 

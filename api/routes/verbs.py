@@ -5,10 +5,11 @@ from fastapi import APIRouter, Response
 from api.access import Submitter
 from api.errors import CONFLICT, EDITED_SINCE
 from api.etags import IfMatch
+from api.keys import IdempotencyKey
 from api.models import Job, SubmittedJob
 from api.queries import JobId
 from api.session import writing
-from api.submissions import IdempotencyKey, answer_submission
+from api.submissions import answer_submission
 from api.views import edited
 from jobs import wakeups
 from jobs.changes import Clone, JobChanges, Place
@@ -88,6 +89,6 @@ def clone_job(
     with writing() as session:
         audit.act_on_job(session, by, "clone_job", job_id)
         submission = idempotency.once(
-            session, key, clone, lambda: verbs.clone(session, job_id, clone, by=by), by=by, of=job_id
+            session, key, jobs.SUBMITTED, clone, lambda: verbs.clone(session, job_id, clone, by=by), by=by, of=job_id
         )
     return answer_submission(submission, response)

@@ -8,6 +8,7 @@ from jobs.access import Principal, Role
 from jobs.database import now
 from jobs.errors import ForbiddenError, InvalidSpecError, NotFoundError, StateConflictError
 from jobs.store import tokens, users
+from jobs.store.idempotency import Kind
 from jobs.tables import Token, User
 
 
@@ -37,6 +38,30 @@ def make(
     if latest is not None and expires_at is not None and expires_at > latest:
         raise ForbiddenError(f"expires_at: the token that asks for it counts until {latest.isoformat()} itself")
     return tokens.make(session, owner, name=name, role=role, expires_at=expires_at or latest)
+
+
+def _not_again(session: Session, token_id: str) -> tuple[Token, str]:
+    token = tokens.get(session, int(token_id), of=None)
+    raise StateConflictError(
+        f"under this key token {token.id} of {token.user_name} was made, and its text is shown once: where that answer "
+        f"is lost, revoke it (DELETE /tokens/{token.id}), and make another one under another key"
+    )
+
+
+MADE = Kind[tuple[Token, str]]("tokens", id_of=lambda made: made[0].id, again=_not_again)
+
+
+def revoke(session: Session, by: Principal, token_id: int) -> None:
+    """Have a token count no more on behalf of `by`: one of their own, or as admin anybody's.
+
+    A token of a lesser role, which lies in more places, does not end a greater one of its user. Raises NotFoundError,
+    ForbiddenError, and StateConflictError where that would leave nobody with the role admin.
+    """
+    token = tokens.get(session, token_id, of=None if by.may(Role.ADMIN) else by.user)
+    allowed = Role(token.role).within(Role(users.get(session, token.user_name).role))
+    if not by.may(allowed):
+        raise ForbiddenError(f"a token of the role {by.role} revokes none of the role {allowed}")
+    tokens.revoke(session, token)
 
 
 def whose(by: Principal, user: str | None) -> str | None:

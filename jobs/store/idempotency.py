@@ -1,4 +1,4 @@
-"""Idempotency: a submission that is sent again under its key stores no second job.
+"""Idempotency: a request to make something that is sent again under its key makes no second one.
 
 The header is that of draft-ietf-httpapi-idempotency-key-header. Whoever got no answer sends again within minutes, so a
 key counts for a week, and its row is not kept for ever.
@@ -7,7 +7,9 @@ key counts for a week, and its row is not kept for ever.
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 from sqlalchemy import delete
@@ -16,40 +18,56 @@ from sqlalchemy.orm import Session
 from jobs.access import LOCAL, Principal
 from jobs.database import lock_key, now
 from jobs.errors import InvalidSpecError, KeyReusedError
-from jobs.store.jobs import Submission, get
 from jobs.tables import SubmissionKey
 
 KEPT = timedelta(days=7)
 """For how long a key counts at least."""
 
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Made]):
+    """One kind of what is made under keys."""
+
+    name: str
+    """What its paths begin with: `jobs`."""
+    id_of: Callable[[Made], int | str]
+    again: Callable[[Session, str], Made]
+    """Returns by its id what was made before, as it is now; or raises StateConflictError, where that cannot be."""
+
 
 def once(
     session: Session,
     key: str | None,
+    kind: Kind[Made],
     asked: BaseModel,
-    submit: Callable[[], Submission],
+    make: Callable[[], Made],
     *,
     by: Principal = LOCAL,
     of: int | None = None,
-) -> Submission:
-    """Submit, or return the job that was stored under `key` before, as it is now; without a key, submit.
+) -> Made:
+    """Make something, or return what was made under `key` before, as it is now; without a key, make it.
 
     `asked` is what was asked for, by whom, and `of` the job that it is about. Raises KeyReusedError where the key was
-    given to something else, or by another user.
+    given to something else, or by another user, and NotFoundError where what was made is gone.
     """
     if key is None:
-        return submit()
-    lock_key(session, key)  # of many at once, the first submits and the others find what it stored
+        return make()
+    lock_key(session, key)  # of many at once, the first makes it and the others find what it stored
     digest = _digest(asked, by, of)
     known = session.get(SubmissionKey, key, populate_existing=True)
     if known is None:
-        submission = submit()
-        session.add(SubmissionKey(key=key, digest=digest, job_id=submission.job.id, created_at=now(session)))
+        made = make()
+        path = f"{kind.name}/{kind.id_of(made)}"
+        session.add(SubmissionKey(key=key, digest=digest, made=path, created_at=now(session)))
         session.flush()
-        return submission
+        return made
     if known.digest != digest:
-        raise KeyReusedError(f"{key!r} was given to another submission, which is job {known.job_id}; take a new key")
-    return Submission(get(session, known.job_id), ())
+        # Who asks for another kind of thing may have no right to know what this was.
+        which = f", which made {known.made}" if known.made.startswith(f"{kind.name}/") else ""
+        raise KeyReusedError(f"{key!r} was given to another request{which}; take a new key")
+    return kind.again(session, known.made.removeprefix(f"{kind.name}/"))
 
 
 def forget(session: Session, at: datetime) -> None:

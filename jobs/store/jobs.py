@@ -14,6 +14,7 @@ from jobs.planner.reasons import why_never
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
 from jobs.store import lineage, outbox, quotas, reach, roots, scenes, secrets
+from jobs.store.idempotency import Kind
 from jobs.store.transitions import changed, move, record
 from jobs.tables import Job
 
@@ -24,6 +25,13 @@ class Submission:
 
     job: Job
     warnings: tuple[str, ...]
+
+
+SUBMITTED = Kind[Submission](
+    "jobs",
+    id_of=lambda submission: submission.job.id,
+    again=lambda session, job_id: Submission(get(session, int(job_id)), ()),
+)
 
 
 def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id: int | None = None) -> Submission:

@@ -6,7 +6,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from jobs.access import Principal
-from jobs.database import now
+from jobs.database import lock_key, now
 from jobs.errors import InvalidSpecError, NotFoundError
 from jobs.sealing import seal
 from jobs.tables import Secret
@@ -14,8 +14,9 @@ from jobs.tables import Secret
 
 def put(session: Session, name: str, value: str, *, by: Principal) -> Secret:
     """Store a secret, in place of the one of this name if there is one. Raises NoKeyError."""
+    _take_turn(session, name)
     at, sealed = now(session), seal(value)
-    secret = session.get(Secret, name, with_for_update=True)
+    secret = session.get(Secret, name, populate_existing=True)
     if secret is None:
         secret = Secret(name=name, created_at=at)
         session.add(secret)
@@ -26,6 +27,7 @@ def put(session: Session, name: str, value: str, *, by: Principal) -> Secret:
 
 def remove(session: Session, name: str) -> None:
     """Forget a secret; a job that names it fails when it starts. Raises NotFoundError."""
+    _take_turn(session, name)
     secret = session.get(Secret, name)
     if secret is None:
         raise NotFoundError(f"no secret {name}")
@@ -52,3 +54,8 @@ def sealed(session: Session, names: Collection[str]) -> dict[str, str]:
         return {}
     rows = session.execute(select(Secret.name, Secret.sealed).where(Secret.name.in_(names)))
     return {name: text for name, text in rows}  # noqa: C416  # rows are no pairs to dict's types
+
+
+def _take_turn(session: Session, name: str) -> None:
+    """Wait until nobody else writes this secret: of two that store a new one at once there is one row."""
+    lock_key(session, f"secret {name}")

@@ -102,14 +102,19 @@ def has_admin(session: Session) -> bool:
     return bool(session.scalar(select(exists(usable))))
 
 
+def hold_admins(session: Session) -> None:
+    """Wait for this transaction's turn among all that may take the role admin from somebody."""
+    # Of two admins who take it from each other at once, the second waits here for the first.
+    session.scalars(select(User).where(User.role == Role.ADMIN).order_by(User.name).with_for_update()).all()
+
+
 @contextmanager
 def keeping_an_admin(session: Session) -> Iterator[None]:
     """Refuse a change to users or tokens that takes away the last admin. Raises StateConflictError.
 
     A service that has none, since it asks for no tokens, may stay so.
     """
-    # Of two admins who take the role from each other at once, the second waits here for the first.
-    session.scalars(select(User).where(User.role == Role.ADMIN).order_by(User.name).with_for_update()).all()
+    hold_admins(session)
     had_one = has_admin(session)
     yield
     if had_one and not has_admin(session):

@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 
 from jobs.database import now
 from jobs.errors import NotFoundError
-from jobs.sealing import seal
+from jobs.sealing import seal, unseal
+from jobs.store.idempotency import Kind
 from jobs.store.transitions import changed
 from jobs.tables import Delivery, Webhook
 from jobs.webhooks import new_signing_key
@@ -24,7 +25,8 @@ def add(
     enabled: bool,
     created_by: str | None,
 ) -> tuple[Webhook, str]:
-    """Store a webhook, and return it with the key that signs its messages: nobody is shown it again.
+    """Store a webhook, and return it with the key that signs its messages: only who asks again under its
+    idempotency key is shown that once more.
 
     Raises NoKeyError where the service has no key to seal that with.
     """
@@ -58,6 +60,14 @@ def get(session: Session, webhook_id: int, *, held: bool = False) -> Webhook:
     if webhook is None:
         raise NotFoundError(f"no webhook {webhook_id}")
     return webhook
+
+
+def _again(session: Session, webhook_id: str) -> tuple[Webhook, str]:
+    webhook = get(session, int(webhook_id))
+    return webhook, unseal(webhook.sealed_key)
+
+
+ADDED = Kind[tuple[Webhook, str]]("webhooks", id_of=lambda added: added[0].id, again=_again)
 
 
 def select_webhooks() -> Select[Webhook]:

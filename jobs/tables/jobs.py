@@ -89,12 +89,13 @@ class JobEvent(Base):
 
 
 class SubmissionKey(Base):
-    """A key that a client gave to a submission, so that it may send it again where it got no answer."""
+    """A key that a client gave to a request that makes something, to send it again under where it got no answer."""
 
     __tablename__ = "submission_keys"
 
     key: Mapped[str] = mapped_column(primary_key=True)
     digest: Mapped[str] = mapped_column(String(64))
     """sha256 of what was asked for: the same key for anything else is a mistake."""
-    job_id: Mapped[int] = mapped_column(Id, ForeignKey("jobs.id"))
+    made: Mapped[str]
+    """What was made under it, as a path: `jobs/7`."""
     created_at: Mapped[datetime]

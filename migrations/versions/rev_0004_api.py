@@ -44,6 +44,7 @@ def upgrade() -> None:
     _shipping()
     _roots()
     _doomed_checkpoints()
+    _keys()
 
 
 def _access() -> None:
@@ -211,3 +212,13 @@ def _doomed_checkpoints() -> None:
         sqlite_where=sa.text("doomed_at IS NOT NULL"),
         postgresql_where=sa.text("doomed_at IS NOT NULL"),
     )
+
+
+def _keys() -> None:
+    with op.batch_alter_table("submission_keys") as table:
+        table.add_column(sa.Column("made", sa.String(length=255), nullable=True))
+    op.execute("UPDATE submission_keys SET made = 'jobs/' || job_id")
+    with op.batch_alter_table("submission_keys") as table:
+        table.alter_column("made", existing_type=sa.String(length=255), nullable=False)
+        table.drop_constraint(op.f("fk_submission_keys_job_id_jobs"), type_="foreignkey")
+        table.drop_column("job_id")

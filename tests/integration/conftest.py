@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from jobs.sealing import make_key
 from tests.api_server import ApiServer
 from tests.conftest import drop
 from tests.integration.guarded_api import GuardedApi
@@ -39,6 +40,15 @@ def api(api_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def guarded(api_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedApi]:
     """The API, with no broker, that asks for tokens."""
     with GuardedApi(api_database, tmp_path_factory.mktemp("guarded-api")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def keyed(api_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """The API, with no broker, on its own machine, with a key to seal secrets with."""
+    folder = tmp_path_factory.mktemp("keyed-api")
+    make_key(folder / "key")
+    with ApiServer(api_database, folder, key_file=folder / "key") as server:
         yield server
 
 

@@ -1,11 +1,18 @@
 """ETags: what has not changed is not sent again, and what somebody else has edited is not overwritten."""
 
+import uuid
 from typing import Any
 
 import pytest
 
 from tests.api_server import ApiServer
 from tests.integration.running_job import start_job
+
+
+@pytest.fixture(scope="module")
+def api(keyed: ApiServer) -> ApiServer:
+    """The API with a key of the service: it can register webhooks."""
+    return keyed
 
 
 @pytest.fixture
@@ -81,6 +88,29 @@ def test_a_quota_that_is_gone_is_not_made_anew_for_one_who_has_seen_it(api: ApiS
     assert api.http.put(quota, json={}, headers=seen).status_code == 412
     assert api.http.put(quota, json={}, headers={"If-Match": "*"}).status_code == 412
     assert api.http.get(quota).status_code == 404
+
+
+def test_of_two_who_edit_a_user_the_second_is_told(api: ApiServer) -> None:
+    path = f"/users/{uuid.uuid4()}"
+    api.post("/users", {"name": path.removeprefix("/users/"), "role": "viewer"})
+    seen = tag_of(api.http.get(path))
+    assert api.http.get(path, headers={"If-None-Match": seen["If-Match"]}).status_code == 304
+    first = api.http.patch(path, json={"role": "submitter"}, headers=seen)
+    assert api.http.patch(path, json={"disabled": True}, headers=seen).status_code == 412
+    assert api.http.get(path).json()["disabled_at"] is None
+    assert api.http.patch(path, json={"disabled": True}, headers=tag_of(first)).json()["disabled_at"] is not None
+    assert api.http.patch("/users/nobody", json={"disabled": True}, headers=seen).status_code == 404
+
+
+def test_of_two_who_edit_a_webhook_the_second_is_told(api: ApiServer) -> None:
+    path = api.post("/webhooks", {"url": "https://hooks.example/a"}).headers["Location"]
+    seen = tag_of(api.http.get(path))
+    assert api.http.get(path, headers={"If-None-Match": seen["If-Match"]}).status_code == 304
+    first = api.http.patch(path, json={"topics": ["job.failed"]}, headers=seen)
+    assert api.http.patch(path, json={"enabled": False}, headers=seen).status_code == 412
+    assert api.http.delete(path, headers=seen).status_code == 412
+    assert api.http.get(path).json() == first.json()
+    assert api.http.delete(path, headers=tag_of(first)).status_code == 204
 
 
 @pytest.mark.parametrize("given", ["nonsense", '"x"', "", '"'])

@@ -1,7 +1,8 @@
-"""A submission that is sent again under its Idempotency-Key."""
+"""A request to make something that is sent again under its Idempotency-Key, and two that make the same at once."""
 
 import threading
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import httpx2
@@ -11,6 +12,12 @@ from tests.api_server import TRAIN, ApiServer
 from tests.integration.test_api_errors import fields_of, problem_of
 
 TIMES = 20
+
+
+@pytest.fixture(scope="module")
+def api(keyed: ApiServer) -> ApiServer:
+    """The API with a key of the service: it can register webhooks."""
+    return keyed
 
 
 @pytest.fixture
@@ -24,6 +31,27 @@ def submit(api: ApiServer, key: str, **fields: Any) -> httpx2.Response:
     return api.http.post("/jobs", json=body, headers={"Idempotency-Key": key})
 
 
+def make(api: ApiServer, path: str, key: str, body: object) -> httpx2.Response:
+    return api.http.post(path, json=body, headers={"Idempotency-Key": key})
+
+
+def at_once(ask: Callable[[], httpx2.Response]) -> list[httpx2.Response]:
+    """Ask TIMES times at the same moment."""
+    together = threading.Barrier(TIMES)
+    answers: list[httpx2.Response] = []
+
+    def ask_with_all() -> None:
+        together.wait()
+        answers.append(ask())
+
+    threads = [threading.Thread(target=ask_with_all) for _ in range(TIMES)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
 def named(api: ApiServer, name: str) -> list[dict[str, Any]]:
     items = api.http.get("/jobs", params={"name": name}).json()["items"]
     assert isinstance(items, list)
@@ -31,18 +59,7 @@ def named(api: ApiServer, name: str) -> list[dict[str, Any]]:
 
 
 def test_one_key_posted_20_times_in_parallel_is_one_job_with_one_id(api: ApiServer, key: str) -> None:
-    together = threading.Barrier(TIMES)
-    answers: list[httpx2.Response] = []
-
-    def post() -> None:
-        together.wait()
-        answers.append(submit(api, key, name=key))
-
-    threads = [threading.Thread(target=post) for _ in range(TIMES)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    answers = at_once(lambda: submit(api, key, name=key))
 
     assert [answer.status_code for answer in answers] == [201] * TIMES
     (job_id,) = {answer.json()["id"] for answer in answers}
@@ -56,7 +73,7 @@ def test_the_same_key_with_another_body_is_an_error_that_stores_nothing(api: Api
     refused = fields_of(submit(api, key, name=key, priority=51))
 
     assert list(refused) == ["Idempotency-Key"]
-    assert f"which is job {job_id}" in refused["Idempotency-Key"]
+    assert f"which made jobs/{job_id}" in refused["Idempotency-Key"]
     assert len(named(api, key)) == 1
 
 
@@ -96,3 +113,76 @@ def test_odd_json_is_refused_with_and_without_a_key(api: ApiServer, key: str, va
     answer = api.http.post(f"/jobs/{job_id}/clone", content=body, headers=headers)
 
     assert answer.status_code == 422, answer.text
+
+
+def test_every_request_that_makes_something_takes_a_key(api: ApiServer) -> None:
+    making = [
+        operation
+        for methods in api.http.get("/openapi.json").json()["paths"].values()
+        for operation in methods.values()
+        if "201" in operation["responses"]
+    ]
+    assert {operation["operationId"] for operation in making} >= {"submit_job", "create_user", "create_webhook"}
+    for operation in making:
+        names = [parameter["name"] for parameter in operation["parameters"]]
+        assert "Idempotency-Key" in names, operation["operationId"]
+
+
+def test_a_user_is_added_once_for_each_key(api: ApiServer, key: str) -> None:
+    body = {"name": f"user-{key}", "role": "viewer"}
+    first, second = (make(api, "/users", key, body) for _ in range(2))
+
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert (second.json(), second.headers["Location"]) == (first.json(), first.headers["Location"])
+    problem_of(make(api, "/users", f"{key} again", body), 409)
+    assert "which made users/" in fields_of(make(api, "/users", key, body | {"role": "admin"}))["Idempotency-Key"]
+
+
+def test_a_webhook_is_registered_once_for_each_key_and_its_own_key_shown_again(api: ApiServer, key: str) -> None:
+    body = {"url": "https://hooks.example/a", "description": key}
+    first, second = (make(api, "/webhooks", key, body) for _ in range(2))
+
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert second.json() == first.json()
+    assert second.headers["Cache-Control"] == "no-store"
+    listed = api.http.get("/webhooks", params={"size": 1000}).json()["items"]
+    assert len([each for each in listed if each["description"] == key]) == 1
+    assert api.http.delete(first.headers["Location"]).status_code == 204
+    problem_of(make(api, "/webhooks", key, body), 404)
+
+
+def test_a_token_is_made_once_for_each_key_and_where_its_text_is_lost_the_answer_says_what_to_do(
+    api: ApiServer, key: str
+) -> None:
+    user = f"user-{key}"
+    make(api, "/users", f"{key} user", {"name": user, "role": "viewer"})
+    body = {"name": "nightly", "user": user}
+    made = make(api, "/tokens", key, body).json()
+    refused = problem_of(make(api, "/tokens", key, body), 409)
+
+    assert f"DELETE /tokens/{made['id']}" in refused["detail"]
+    assert made["token"] not in str(refused)
+    listed = api.http.get("/tokens", params={"user": user}).json()["items"]
+    assert [each["id"] for each in listed] == [made["id"]]
+    assert api.http.delete(f"/tokens/{made['id']}").status_code == 204
+    assert make(api, "/tokens", f"{key} again", body).status_code == 201
+
+
+def test_a_key_that_made_something_of_another_kind_says_nothing_of_it(api: ApiServer, key: str) -> None:
+    assert make(api, "/users", key, {"name": f"user-{key}", "role": "viewer"}).status_code == 201
+    assert "made" not in fields_of(submit(api, key))["Idempotency-Key"]
+
+
+def test_of_many_who_add_one_user_at_once_one_does(api: ApiServer, key: str) -> None:
+    answers = at_once(lambda: api.post("/users", {"name": f"user-{key}", "role": "viewer"}))
+    assert sorted(answer.status_code for answer in answers) == [201] + [409] * (TIMES - 1)
+
+
+def test_many_who_store_one_secret_at_once_store_one_and_many_who_remove_it_remove_it_once(
+    api: ApiServer, key: str
+) -> None:
+    path = f"/secrets/{key}"
+    stored = at_once(lambda: api.http.put(path, json={"value": "x"}))
+    assert [answer.status_code for answer in stored] == [200] * TIMES
+    removed = at_once(lambda: api.http.delete(path))
+    assert sorted(answer.status_code for answer in removed) == [204] + [404] * (TIMES - 1)

@@ -39,10 +39,10 @@ def _assert_one_job_for_each_key(world: World, users: Users, reference: int) -> 
     """What was answered 201 is there, and nothing is that was not."""
     with world.service.database.session_scope(read_only=True) as session:
         stored = set(session.scalars(select(Job.id)))
-        keys = dict(session.execute(select(SubmissionKey.key, SubmissionKey.job_id)).all())
+        keys = dict(session.execute(select(SubmissionKey.key, SubmissionKey.made)).all())
     told = {*users.accepted, reference}
     assert stored == told, f"stored, or told, but not both: jobs {sorted(stored ^ told)}"
-    not_both = keys.items() ^ {work.key: job_id for job_id, work in users.accepted.items()}.items()
+    not_both = keys.items() ^ {work.key: f"jobs/{job_id}" for job_id, work in users.accepted.items()}.items()
     assert not not_both, f"stored, or told, but not both: {sorted(not_both)}"
 
 
