@@ -31,6 +31,9 @@ GRACE_VARIABLE = "RANKZERO_TRAINER_GRACE_S"
 """Environment variable of the launcher: seconds that the ranks get to stop at a common step and save."""
 RESUME_VARIABLE = "RANKZERO_RESUME_FROM"
 """Environment variable of a script: the checkpoint that its earlier attempt reached; empty where there is none."""
+DATA_WITHIN_VARIABLE = "RANKZERO_DATA_WITHIN"
+"""Environment variable of every process of a run: a JSON list of the folders that data is read from, and no other
+(`trainer.data.data_files`). Without it, data may lie anywhere."""
 _LONG_PHASES = ("starting", "compiling", "waiting")
 """Phases in which a rank may be without progress for `_LONGER` times as long as for a batch."""
 _LONGER = 10

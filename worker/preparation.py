@@ -156,7 +156,9 @@ def prepare(
     return Prepared(
         config=config,
         secrets=secrets.opened(database, spec.secrets, until=until),
-        environment=trainer_view.environment(devices) | peers.environment(facts.meeting_point, get_settings()),
+        environment=trainer_view.environment(devices)
+        | peers.environment(facts.meeting_point, get_settings())
+        | roots.environment(train, get_settings()),
         devices=trainer_view.describe(devices, host_name=placement.host_name),
         time_limit_s=spec.time_limit_s,
         trained_s=facts.trained_s,

@@ -4,6 +4,7 @@ This is the wall; that the API refuses the same is a courtesy. Paths are taken w
 gets them so: a link that is turned round after the look leads nowhere else.
 """
 
+import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +13,7 @@ from jobs.roots import Roots, describe, is_beneath, leaves, reference
 from jobs.settings import Settings
 from trainer.config import DEFAULT_WEIGHTS, SCRIPT, TrainConfig
 from trainer.errors import ConfigError, DataError
+from trainer.run_dir import DATA_WITHIN_VARIABLE
 from trainer.script.options import ScriptOptions, script_options
 
 _STEERING = ("PYTHON", "LD_", "DYLD_", "GCONV_", "GLIBC_")
@@ -45,6 +47,12 @@ def permitted(
             if path is not None and path != DEFAULT_WEIGHTS:
                 updates[name] = _beneath(path, [*roots.data.values(), *own], f"{name}: {path}", roots)
     return train.model_copy(update=updates)
+
+
+def environment(train: TrainConfig, settings: Settings) -> dict[str, str]:
+    """Return the variable that holds a trainer to the data roots in whatever a data set itself names or links to."""
+    folders = list(settings.roots.data.values())
+    return {DATA_WITHIN_VARIABLE: json.dumps(folders)} if folders and train.recipe != SCRIPT else {}
 
 
 def _named(name: str, folder: str, roots: Roots) -> str:

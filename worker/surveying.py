@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from jobs import beneath
 from jobs.data_sets import DataSet, Kind, Sample, Split
 from worker.clock import clock
 
@@ -144,12 +145,13 @@ def _count_lists(folder: Path, finding: Finding, budget: Budget) -> None:
         if not lists:
             finding.note = f"it has no list of the {split} set"
             continue
-        path = lists[0]
-        if path.stat().st_size > MOST_LIST_BYTES:
-            finding.complete, finding.note = False, f"{path.name} is too large to be counted here"
-            continue
         budget.spend()
-        content: dict[str, Any] = json.loads(path.read_bytes())
+        # No link is followed, which could lead out of the root, and no pipe is waited for.
+        with beneath.open_file(str(folder), str(lists[0])) as file:
+            if os.fstat(file.fileno()).st_size > MOST_LIST_BYTES:
+                finding.complete, finding.note = False, f"{lists[0].name} is too large to be counted here"
+                continue
+            content: dict[str, Any] = json.loads(file.read())
         names = {each["id"]: _text(str(each["name"])) for each in content["categories"][:MOST_CLASSES]}
         counts = Counter(names[each["category_id"]] for each in content["annotations"] if each["category_id"] in names)
         classes = {name: counts[name] for name in names.values()}

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,20 @@ def test_links_lead_a_survey_nowhere(tmp_path: Path) -> None:
     (root / "cat" / "out").symlink_to(tmp_path / "outside")
     (root / "cat" / "loop").symlink_to(root)
     assert only(survey("pets", root)).splits["all"].classes == {"cat": 1, "dog": 1}
+
+
+def test_a_list_that_is_a_link_or_a_pipe_is_not_read(tmp_path: Path) -> None:
+    coco(tmp_path / "root")
+    path = tmp_path / "root" / "annotations" / "instances_train2017.json"
+    path.rename(tmp_path / "outside.json")
+    kinds: list[Callable[[Path], object]] = [os.mkfifo, lambda path: path.symlink_to(tmp_path / "outside.json")]
+    for make in kinds:
+        make(path)
+        found = only(survey("street", tmp_path / "root"))
+        path.unlink()
+        assert not found.complete
+        assert "cannot be read" in str(found.note)
+        assert found.preview == ()
 
 
 def test_names_that_are_no_text_can_be_published_all_the_same(tmp_path: Path) -> None:

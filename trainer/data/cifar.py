@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from trainer.data.data_files import open_file
 from trainer.errors import DataError
 
 _SHAPE = (3, 32, 32)
@@ -51,7 +52,7 @@ def _is_label(label: object) -> bool:
 def _read(path: Path) -> dict[str, Any]:
     """Return the dictionary that a file holds."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             # Python 2 wrote them, and what it calls a string may be text or bytes.
             content = _Unpickler(file, encoding="bytes").load()
     except Exception as error:  # broken bytes fail in any part of what they ask for

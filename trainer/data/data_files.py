@@ -1,24 +1,39 @@
-"""Data files: opened only where they are files, and refused by name whatever is wrong with their content."""
+"""Data files: opened only where they are files, and may be read; refused by name whatever is wrong with their content.
 
+Whoever runs a host may have said which folders data is read from (DATA_WITHIN_VARIABLE). A data set's lists may name
+any file, and a link in it may lead anywhere: so each file is looked at once it is open.
+"""
+
+import json
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
+from trainer.data.known import data_root
 from trainer.errors import DataError
+from trainer.run_dir import DATA_WITHIN_VARIABLE
 
 _BROKEN = (ValueError, LookupError, TypeError, OverflowError, RecursionError, SyntaxError, OSError)
 """What parsers of XML, JSON and YAML, and conversions of what they find, raise on content that nobody foresaw."""
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file that is one: to open a pipe would wait for a writer, and a device may never end. Raises OSError."""
+    """Open a file that is one: to open a pipe would wait for a writer, and a device may never end.
+
+    Raises OSError, PermissionError where it lies outside of the folders that data is read from.
+    """
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115  (handed on)
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    try:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError("not a regular file")
+        _refuse_outside(_place(file, path))
+    except OSError:
         file.close()
-        raise OSError("not a regular file")
+        raise
     return file
 
 
@@ -54,3 +69,35 @@ def naming(where: object, what: str = "") -> Iterator[None]:
     except _BROKEN as error:
         said = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
         raise DataError(f"data: {where}{what}: {said:.300}") from error
+
+
+def check_folder(folder: Path) -> None:
+    """Raise DataError for a folder that lies outside of those that data is read from, before its files are listed."""
+    try:
+        _refuse_outside(os.path.join(os.path.realpath(folder), ""))
+    except PermissionError as error:
+        raise DataError(f"data: folder {folder} is not read: {error}") from error
+
+
+def _refuse_outside(place: str) -> None:
+    within = _folders()
+    if within is not None and not any(place.startswith(folder) for folder in within):
+        raise PermissionError(f"it lies at {place}, outside of the folders that this host lets data be read from")
+
+
+@cache
+def _folders() -> tuple[str, ...] | None:
+    """Return the folders that data is read from, each with a slash at its end; None where any will do."""
+    listed = os.environ.get(DATA_WITHIN_VARIABLE)
+    if listed is None:
+        return None
+    # The data sets that are known by name lie beside them.
+    return tuple(os.path.join(os.path.realpath(folder), "") for folder in [*json.loads(listed), data_root()])
+
+
+def _place(file: BinaryIO, path: Path) -> str:
+    """Return where an open file lies, whatever has become of the links that led to it."""
+    try:
+        return os.readlink(f"/proc/self/fd/{file.fileno()}")
+    except OSError:  # this system has no such folder
+        return os.path.realpath(path)

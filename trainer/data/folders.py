@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import NoReturn
 
+from trainer.data.data_files import check_folder
 from trainer.data.images import EXTENSIONS
 from trainer.errors import DataError
 
@@ -31,8 +32,9 @@ def image_files(folder: Path) -> tuple[list[Path], list[Path]]:
     """Return every image below a folder, in an order that no file system decides, and the folders passed over for being
     links, behind which a loop could lie. What is hidden does not count.
 
-    Raises DataError naming a folder that cannot be listed.
+    Raises DataError naming a folder that cannot be listed, or may not be.
     """
+    check_folder(folder)
     images: list[Path] = []
     linked: list[Path] = []
     for parent, folders, names in os.walk(folder, onerror=_refuse):

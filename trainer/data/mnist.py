@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from trainer.data.data_files import open_file
 from trainer.data.standard_files import GZIPPED
 from trainer.errors import DataError
 
@@ -47,7 +48,8 @@ def read_images(images: Path, labels: Path) -> tuple[torch.Tensor, torch.Tensor]
 def _read(path: Path, *, dimensions: int) -> torch.Tensor:
     """Return the array in an IDX file of bytes."""
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == GZIPPED else path.read_bytes()
+        with open_file(path) as file:
+            content = gzip.decompress(file.read()) if path.suffix == GZIPPED else file.read()
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
     head = 4 + 4 * dimensions
