@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
+from rankzero.cli import spec_file
 from trainer.checkpoints import load_checkpoint
 from trainer.errors import TrainingError
 from trainer.weights import read_weights
@@ -26,6 +28,8 @@ OWN_CALL = Path("trainer/caller.py")
 """Reads the `call.pkl` that the same user's `train()` has written for this very run."""
 CIFAR = Path("trainer/data/cifar.py")
 """Reads pickles by an unpickler of its own, which makes bytes and nothing else."""
+SPEC = Path("rankzero/cli/spec_file.py")
+"""Reads YAML by a loader of its own, which is PyYAML's safe one but for how it reads numbers."""
 
 RUN_CODE = {
     *("pickle.load", "pickle.loads", "pickle.Unpickler", "marshal.load", "marshal.loads", "shelve.open"),
@@ -71,12 +75,19 @@ def module_name(path: Path) -> str:
 @pytest.mark.parametrize("path", SOURCES, ids=module_name)
 def test_no_module_opens_a_file_in_a_way_that_runs_what_is_in_it(path: Path) -> None:
     tree, place = ast.parse(path.read_text()), path.relative_to(ROOT)
-    allowed = {OWN_CALL: {"pickle.loads"}, CIFAR: {"pickle.Unpickler"}}.get(place, set())
+    allowed = {OWN_CALL: {"pickle.loads"}, CIFAR: {"pickle.Unpickler"}, SPEC: {"yaml.load"}}.get(place, set())
     assert (set(used_names(tree)) & RUN_CODE) - allowed == set()
     if place != OWN_CALL:
         assert [call.lineno for call in loads(tree, "torch.load") if keyword(call, "weights_only") is not True] == []
         assert "load" not in imported_from(tree, "torch")  # by its bare name it would be called unseen
     assert [call.lineno for call in loads(tree, "np.load") if keyword(call, "allow_pickle") is True] == []
+
+
+def test_the_loader_of_our_own_makes_what_the_safe_one_makes() -> None:
+    assert issubclass(spec_file._Loader, yaml.SafeLoader)
+    assert spec_file._Loader.yaml_constructors == yaml.SafeLoader.yaml_constructors
+    (call,) = loads(ast.parse((ROOT / SPEC).read_text()), "yaml.load")
+    assert [ast.unparse(each.value) for each in call.keywords] == ["_Loader"]
 
 
 def test_the_search_finds_what_it_is_for() -> None:
