@@ -16,7 +16,8 @@ MAX_DEPTH = 32
 
 
 class AnnouncedLimit:
-    """ASGI middleware: an announced body that is too large is refused in the same form as any other error.
+    """ASGI middleware: an announced body that is too large is refused in the same form as any other error, and so is
+    one that is announced in two ways.
 
     FastAPI counts what arrives and refuses that by itself; only for an announced length it answers in plain text.
     """
@@ -25,10 +26,13 @@ class AnnouncedLimit:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and _announced_bytes(scope) > errors.MAX_BODY_BYTES:
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        if "content-length" in headers and "transfer-encoding" in headers:
+            await errors.body_of_two_lengths()(scope, receive, send)
+        elif _announced_bytes(headers) > errors.MAX_BODY_BYTES:
             await errors.body_too_large()(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
 
 
 async def refuse_ambiguous(request: Request) -> None:
@@ -47,8 +51,8 @@ async def refuse_ambiguous(request: Request) -> None:
         raise _refusal(f"nested deeper than {MAX_DEPTH} levels")
 
 
-def _announced_bytes(scope: Scope) -> int:
-    length = Headers(scope=scope).get("content-length", "")
+def _announced_bytes(headers: Headers) -> int:
+    length = headers.get("content-length", "")
     return int(length) if length.isdecimal() else 0
 
 

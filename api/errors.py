@@ -172,6 +172,12 @@ def body_too_large() -> Response:
     return problem(413, f"the body is larger than {MAX_BODY_BYTES} bytes", headers={"Connection": "close"})
 
 
+def body_of_two_lengths() -> Response:
+    """Return the answer to a body that is announced as chunked and by a length (RFC 9112, section 6.1)."""
+    # Whoever passed it on may go by the other one, and take a part of the body for somebody's next request.
+    return problem(400, "send Content-Length or Transfer-Encoding, not both", headers={"Connection": "close"})
+
+
 def unauthenticated(detail: str) -> Response:
     """Return the answer to a request that does not say, or not truly, on whose behalf it is made."""
     return problem(401, detail, headers={"WWW-Authenticate": 'Bearer realm="rankzero"'})

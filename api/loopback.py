@@ -32,9 +32,19 @@ def refusal(scope: Scope) -> Response | None:
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
         return errors.misdirected(f"ask localhost, 127.0.0.1 or [::1]; under another name, {WAY_OUT}")
-    if not all(_ORIGIN.fullmatch(origin) for origin in headers.getlist("origin")):
+    if not all(_ORIGIN.fullmatch(origin) for origin in headers.getlist("origin")) or _is_part_of_another(headers):
         return errors.forbidden("pages of other sites may not use this service")
     return None
+
+
+def _is_part_of_another(headers: Headers) -> bool:
+    """Whether a browser asks for what is to be a part of another site's page, such as an image; a link is none.
+
+    It may say so in no Origin: a page that has hundreds of event streams loaded as images would hold as many of our
+    connections (Fetch Metadata, W3C).
+    """
+    is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return headers.get("sec-fetch-site") == "cross-site" and not is_link
 
 
 def is_loopback(address: str) -> bool:

@@ -4,9 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 import httpx2
 
@@ -25,6 +26,9 @@ TRAIN = {"model": "resnet18", "data": "digits"}
 class ApiServer:
     """The API on a database, which the test may end and start again on the same port."""
 
+    options: ClassVar[Sequence[str]] = ()
+    """Further arguments of `python -m api`."""
+
     def __init__(
         self,
         database_url: str,
@@ -36,7 +40,8 @@ class ApiServer:
     ) -> None:
         self._claim = PortClaim()
         self._address = address
-        self.url = f"http://127.0.0.1:{self._claim.port}"
+        self.port = self._claim.port
+        self.url = f"http://127.0.0.1:{self.port}"
         self.database = Database(database_url)
         self.log = folder / "api.log"
         self._folder = folder
@@ -59,7 +64,7 @@ class ApiServer:
 
     def start(self) -> None:
         """Start it and return once it answers."""
-        command = [sys.executable, "-m", "api", "--host", self._address, "--port", str(self._claim.port)]
+        command = [sys.executable, "-m", "api", "--host", self._address, "--port", str(self._claim.port), *self.options]
         self._process = start_child(command, log=self.log, folder=self._folder, environment=self._environment)
         wait_until(self._answers, timeout_s=30, what=lambda: f"the API to answer; its log:\n{self.log.read_text()}")
 

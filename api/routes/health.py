@@ -3,12 +3,13 @@
 from fastapi import APIRouter
 from starlette.exceptions import HTTPException
 
+from api.broker import BrokerView
 from api.models import Alive, Ready
 from api.session import reading
-from jobs import wakeups
 from jobs.store import schema
 
 router = APIRouter(tags=["health"])
+_broker = BrokerView()
 
 
 @router.get("/healthz", summary="Is the process alive?")
@@ -27,4 +28,4 @@ def readyz() -> Ready:
         current = schema.is_current(session)
     if not current:
         raise HTTPException(503, "the database lacks this version's schema; run: python -m jobs.database upgrade")
-    return Ready(broker="answers" if wakeups.broker_answers() else "silent")
+    return Ready(broker="answers" if _broker.answers() else "silent")

@@ -1,5 +1,6 @@
 """Who is let in, and what each role may do, over HTTP."""
 
+import http.client
 import re
 import socket
 from contextlib import closing
@@ -68,6 +69,34 @@ def test_the_scheme_may_be_written_in_any_case_and_two_headers_are_one_too_many(
     assert guarded.http.get("/me", headers=[twice[0], twice[0]]).status_code == 401
 
 
+@pytest.mark.parametrize("name", ["token", "access_token", "authorization", "api_key"])
+def test_a_token_in_a_query_is_none_and_not_in_the_log(guarded: GuardedApi, name: str) -> None:
+    token = guarded.tokens["root"]
+    assert guarded.http.get("/jobs", params={name: token}).status_code == 401
+    assert guarded.by("alice").get("/jobs", params={name: token}).status_code == 422
+    assert guarded.http.get("/jobs", headers={"Cookie": f"{name}={token}"}).status_code == 401
+    assert guarded.http.get(f"/jobs/{token}").status_code == 401
+    assert token not in guarded.log.read_text()
+
+
+def test_no_other_header_says_who_asks_or_where_to(guarded: GuardedApi) -> None:
+    forged = {"X-Forwarded-User": "root", "X-Remote-User": "root", "X-Forwarded-For": "127.0.0.1", "Host": "localhost"}
+    assert guarded.http.get("/me", headers=forged).status_code == 401
+    assert guarded.by("alice").get("/me", headers=forged).json()["user"] == "alice"
+    for header in ("X-Original-URL", "X-Rewrite-URL", "X-HTTP-Method-Override"):
+        value = "DELETE" if header.endswith("Override") else "/healthz"
+        assert guarded.http.get("/jobs", headers={header: value}).status_code == 401
+    for path in ("/docs/../jobs", "/docs/%2e%2e/jobs", "/healthz/../jobs", "/docs//../../jobs", "http://x/healthz"):
+        assert raw_status(guarded, path) in (401, 404), path
+
+
+def raw_status(api: GuardedApi, target: str) -> int:
+    """The status of a GET whose target no client has tidied up."""
+    with closing(http.client.HTTPConnection("127.0.0.1", api.port, timeout=20)) as connection:
+        connection.request("GET", target)
+        return connection.getresponse().status
+
+
 def test_nothing_of_a_body_is_read_before_the_token(guarded: GuardedApi) -> None:
     answer = guarded.http.post("/jobs", content=b"{not json", headers={"Content-Type": "application/json"})
     assert answer.status_code == 401
@@ -86,6 +115,14 @@ def test_a_token_says_who_asks_and_what_they_may(guarded: GuardedApi) -> None:
 
 def test_where_no_token_is_asked_for_whoever_asks_may_do_anything(api: ApiServer) -> None:
     assert api.http.get("/me").json() == {"user": None, "role": "admin", "token_id": None, "access": "loopback"}
+
+
+def test_on_its_own_machine_a_service_makes_tokens_for_named_users_alone(api: ApiServer) -> None:
+    nobody = api.post("/tokens", {"name": "x"})
+    assert (nobody.status_code, nobody.json()["errors"][0]["field"]) == (422, "user")
+    api.post("/users", {"name": "erin", "role": "viewer"})
+    made = api.post("/tokens", {"name": "x", "user": "erin"})
+    assert (made.status_code, made.json()["role"]) == (201, "viewer")
 
 
 def test_a_viewer_reads_everything_and_changes_nothing(guarded: GuardedApi) -> None:
@@ -112,7 +149,12 @@ def test_a_viewer_reads_everything_and_changes_nothing(guarded: GuardedApi) -> N
         ("POST", "/users", {"name": "eve", "role": "admin"}),
         ("GET", "/users", None),
         ("PATCH", "/users/alice", {"role": "admin"}),
+        ("GET", "/users/alice", None),
         ("GET", "/audit", None),
+        ("PUT", "/secrets/wandb", {"value": "x"}),
+        ("DELETE", "/secrets/wandb", None),
+        ("GET", "/webhooks", None),
+        ("POST", "/webhooks", {"url": "https://hooks.example/a"}),
     ],
 )
 def test_hosts_quotas_users_and_the_audit_are_an_admins(
@@ -146,6 +188,22 @@ def test_a_submitter_acts_on_their_own_jobs_and_is_told_whose_the_others_are(
     for user in ("alice", "root"):
         allowed = guarded.by(user).request(method, f"/jobs/{job_id}{verb}", json=body)
         assert allowed.status_code in (200, 201, 409), allowed.text  # 409: nothing to retry
+
+
+@pytest.mark.parametrize(
+    "changes", [{"user": "alice"}, {"owner": "alice"}, {"spec": {"user": "alice"}}, {"role": "admin"}, {"id": 1}]
+)
+def test_no_change_of_a_job_gives_it_to_somebody(guarded: GuardedApi, changes: dict[str, object]) -> None:
+    job_id = guarded.submit_by("bob")
+    assert guarded.by("bob").patch(f"/jobs/{job_id}", json=changes).status_code == 422
+    assert guarded.by("bob").get(f"/jobs/{job_id}").json()["user"] == "bob"
+
+
+def test_a_checkpoint_of_another_is_theirs_to_remove(guarded: GuardedApi) -> None:
+    job_id = guarded.submit_by("alice")
+    for method, path, body in (("DELETE", "1", None), ("POST", "prune", {"keep": []})):
+        refused = guarded.by("bob").request(method, f"/jobs/{job_id}/checkpoints/{path}", json=body)
+        assert (refused.status_code, "is alice's" in refused.json()["detail"]) == (403, True)
 
 
 def test_a_job_that_nobody_owns_is_the_admins(guarded: GuardedApi) -> None:
@@ -205,6 +263,14 @@ def test_what_was_done_and_what_was_refused_is_in_the_audit(guarded: GuardedApi)
     assert root.get("/audit", params={"to": items[0]["at"], "subject": f"jobs/{job_id}"}).json()["items"] == items[1:]
 
 
+def test_whoever_is_refused_again_and_again_does_not_fill_the_audit(guarded: GuardedApi) -> None:
+    token = guarded.by("vera").post("/tokens", json={"name": "of a loop"}).json()
+    client = guarded.with_token(token["token"])
+    assert {client.post("/jobs", json=BODY).status_code for _ in range(40)} == {403}
+    found = guarded.by("root").get("/audit", params={"actor": "vera", "action": "submit_job", "size": 1000}).json()
+    assert 20 <= len([each for each in found["items"] if each["token_id"] == token["id"]]) < 40
+
+
 def test_what_fails_leaves_no_trace_of_having_been_done(guarded: GuardedApi) -> None:
     job_id = guarded.submit_by("alice")
     assert guarded.by("alice").post(f"/jobs/{job_id}/retry").status_code == 409
@@ -231,8 +297,8 @@ def test_no_header_makes_a_request_look_local_or_is_taken_for_it(api: ApiServer)
     assert api.http.get("/jobs", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 403
 
 
-def test_a_token_that_asks_too_often_is_told_how_long_to_wait(api_database: str, tmp_path: Path) -> None:
-    with GuardedApi(api_database, tmp_path, rate_limit=0.001) as slow:
+def test_a_token_that_asks_too_often_is_told_how_long_to_wait(sqlite_url: str, tmp_path: Path) -> None:
+    with GuardedApi(sqlite_url, tmp_path, rate_limit=0.001) as slow:
         alice = slow.by("alice")
         assert alice.get("/me").status_code == 200
         refused = alice.get("/me")
@@ -242,9 +308,9 @@ def test_a_token_that_asks_too_often_is_told_how_long_to_wait(api_database: str,
 
 
 def test_an_address_that_keeps_sending_wrong_tokens_has_to_wait_and_nobody_else_there(
-    api_database: str, tmp_path: Path
+    sqlite_url: str, tmp_path: Path
 ) -> None:
-    with GuardedApi(api_database, tmp_path) as api:
+    with GuardedApi(sqlite_url, tmp_path) as api:
         alice, wrong = api.by("alice"), api.with_token(UNKNOWN)
         assert alice.get("/me").status_code == 200
         statuses = [wrong.get("/me").status_code for _ in range(30)]

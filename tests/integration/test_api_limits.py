@@ -1,9 +1,13 @@
 """What no request may cost or confuse: bodies without end or bottom, two readings of one text, methods and paths."""
 
+import http.client
+import re
+import socket
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from tests.api_server import TRAIN, ApiServer
@@ -16,10 +20,23 @@ def deep(levels: int) -> str:
     return '{"train": {"model": "m", "data": "d", "options": ' + "[" * levels + "]" * levels + "}}"
 
 
+def kilobytes(pid: int, what: str) -> int:
+    (line,) = re.findall(rf"^{what}:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return int(line)
+
+
+@contextmanager
+def flat_memory(api: ApiServer) -> Iterator[None]:
+    """Hold the server to what memory it has now, and 32 MiB, at any moment until the end."""
+    problem_of(api.post("/jobs", {}), 422)  # what it loads for its first answer
+    Path(f"/proc/{api.pid}/clear_refs").write_text("5")  # the peak begins anew
+    before = kilobytes(api.pid, "VmRSS")
+    yield
+    assert kilobytes(api.pid, "VmHWM") - before < 32 * 1024
+
+
 def test_a_chunked_body_of_a_gigabyte_is_refused_with_flat_memory(api: ApiServer) -> None:
-    process = psutil.Process(api.pid)
-    problem_of(api.post("/jobs", {}), 422)
-    before, sent = process.memory_info().rss, 0
+    sent = 0
 
     def gigabyte() -> Iterator[bytes]:
         nonlocal sent
@@ -27,20 +44,63 @@ def test_a_chunked_body_of_a_gigabyte_is_refused_with_flat_memory(api: ApiServer
             sent += MIB
             yield b" " * MIB
 
-    problem_of(api.http.post("/jobs", content=gigabyte(), headers=JSON), 413)
-    assert process.memory_info().rss - before < 32 * MIB
+    with flat_memory(api):
+        problem_of(api.http.post("/jobs", content=gigabyte(), headers=JSON), 413)
     assert sent < 64 * MIB, "the rest was not even waited for"
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
 @pytest.mark.parametrize("closed", [True, False])
 def test_json_nested_100_000_deep_is_refused_with_flat_memory(api: ApiServer, opening: str, closed: bool) -> None:
-    process = psutil.Process(api.pid)
-    problem_of(api.post("/jobs", {}), 422)
-    before = process.memory_info().rss
     body = opening * 100_000 + ("1" + {"[": "]", "{": "}"}[opening[0]] * 100_000 if closed else "")
-    problem_of(api.http.post("/jobs", content=body, headers=JSON), 422)
-    assert process.memory_info().rss - before < 32 * MIB
+    with flat_memory(api):
+        problem_of(api.http.post("/jobs", content=body, headers=JSON), 422)
+
+
+def test_a_body_that_is_announced_by_its_length_and_as_chunked_is_refused_and_ends_its_connection(
+    api: ApiServer,
+) -> None:
+    """A proxy that goes by the other one would take a part of it for the next request, which may be somebody else's."""
+    hidden = b"0\r\n\r\nPOST /jobs/1/cancel HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n"
+    head = (
+        f"POST /jobs HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(hidden)}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with closing(socket.create_connection(("127.0.0.1", api.port), timeout=20)) as connection:
+        connection.sendall(head.encode() + hidden)
+        answered = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert answered.startswith(b"HTTP/1.1 400 ")
+    assert answered.count(b"HTTP/1.1 ") == 1
+
+
+OUTSIDE = [
+    *("../../../../../etc/passwd", "..%2f..%2f..%2f..%2fetc%2fpasswd", "%2e%2e%2f%2e%2e%2f%2e%2e%2fetc%2fpasswd"),
+    *(
+        "/etc/passwd",
+        "%2fetc%2fpasswd",
+        "..\\..\\etc\\passwd",
+        "%00",
+        "passwd%00.pt",
+        "%2e%2e",
+        "%252e%252e%252fetc%252fpasswd",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["/%s", "/docs/%s", "/data-sets/%s", "/recipes/%s", "/hosts/%s", "/jobs/1/checkpoints/%s/file", "/jobs/1/%s"],
+)
+def test_no_path_leads_to_a_file_of_the_machine(api: ApiServer, place: str) -> None:
+    """As they are, and not as a client has tidied them up."""
+    api.submit()
+    for name in OUTSIDE:
+        with closing(http.client.HTTPConnection("127.0.0.1", api.port, timeout=20)) as connection:
+            connection.request("GET", place % name)
+            answer = connection.getresponse()
+            content = answer.read()
+        assert answer.status in (404, 422), (name, answer.status)
+        assert answer.headers["Content-Type"] == "application/problem+json", name
+        assert b"root:" not in content, name
 
 
 @pytest.mark.parametrize("levels", [31, 200, 500, 900])

@@ -10,6 +10,7 @@ from starlette.types import Scope
 from api import gate, loopback
 from api.access import Requires
 from api.app import create_app
+from api.methods import no_such_method
 from jobs.access import LOCAL, Principal, Role
 
 OF_VIEWERS = {"/jobs/plan", "/tokens", "/tokens/{token_id}"}
@@ -42,7 +43,8 @@ def test_no_route_is_both_open_and_asks_for_a_role() -> None:
 
 
 def test_whoever_may_only_look_changes_nothing_but_their_tokens() -> None:
-    changing = [route for route in routes() if not (route.methods or set()) <= {"GET", "HEAD"}]
+    taken = [route for route in routes() if route.endpoint is not no_such_method]
+    changing = [route for route in taken if not (route.methods or set()) <= {"GET", "HEAD"}]
     assert len(changing) > 10
     assert {route.path for route in changing if Role.VIEWER in declared(route)} == OF_VIEWERS
 
@@ -140,6 +142,26 @@ def test_a_page_of_another_site_is_refused(origin: str) -> None:
     refusal = loopback.refusal(scope(origin=origin))
     assert refusal is not None
     assert refusal.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("site", "mode", "kind", "is_served"),
+    [
+        ("cross-site", "navigate", "document", True),  # a link in a chat
+        ("same-origin", "cors", "empty", True),
+        ("none", "navigate", "document", True),
+        ("cross-site", "no-cors", "image", False),
+        ("cross-site", "no-cors", "script", False),
+        ("cross-site", "no-cors", "empty", False),
+        ("cross-site", "navigate", "iframe", False),
+        ("cross-site", "", "", False),
+    ],
+)
+def test_nothing_of_ours_is_loaded_into_a_page_of_another_site(
+    site: str, mode: str, kind: str, is_served: bool
+) -> None:
+    sent = scope(sec_fetch_site=site, sec_fetch_mode=mode, sec_fetch_dest=kind)
+    assert (loopback.refusal(sent) is None) == is_served
 
 
 @pytest.mark.parametrize("header", ["x_forwarded_for", "forwarded", "x_real_ip", "via"])
