@@ -87,7 +87,7 @@ def run_demo(service: EmbeddedService, console: Console, *, started: float) -> D
     with Client(service.url) as client:
         job = client.submit(SPEC)
         console.print(f"job {job.id} is accepted: {job.device}, {job.world_size} ranks", highlight=False)
-        job = follow(client.follow(job.id), console)
+        job = follow(client.watch(job.id), console)
         if job.state != "succeeded":
             why = f"{job.failure.cause}: {job.failure.message}" if job.failure else "no reason is known"
             raise DemoError(f"job {job.id} {job.state} ({why}); the logs are in {service.logs}")

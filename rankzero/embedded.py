@@ -49,6 +49,26 @@ def default_data_dir() -> Path:
     return Path(base).expanduser() / "rankzero"
 
 
+def settings_of(data_dir: Path) -> dict[str, str]:
+    """Return the variables by which the processes of the embedded service find their database, broker and files."""
+    return {
+        "RANKZERO_DATABASE_URL": f"sqlite:///{data_dir / DATABASE_FILE}",
+        "RANKZERO_BROKER_URL": f"redis+socket://{socket_path(data_dir)}",
+        "RANKZERO_RUN_ROOT": str(data_dir / "runs"),
+        "RANKZERO_KEY_FILE": str(data_dir / KEY_FILE),
+        "RANKZERO_HOST_NAME": HOST_NAME,
+    }
+
+
+def socket_path(data_dir: Path) -> Path:
+    """Return the socket of the broker: in its folder, or where that makes it too long a path for one, elsewhere."""
+    path = data_dir / "broker" / "socket"
+    if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
+        return path
+    name = sha256(os.fsencode(data_dir)).hexdigest()[:16]
+    return Path(gettempdir()) / f"rankzero-{os.getuid()}-{name}.sock"
+
+
 class EmbeddedService:
     """The whole service on this machine, from `start` (or `with`) to `stop`; use it from the main thread."""
 
@@ -143,7 +163,7 @@ class EmbeddedService:
         _kill_owned()
         if self._listener is not None:
             self._listener.close()
-        self._socket_path().unlink(missing_ok=True)
+        socket_path(self.data_dir).unlink(missing_ok=True)
         self._lock.close()
         self._lock = None
 
@@ -181,17 +201,16 @@ class EmbeddedService:
         self._lock.flush()
 
     def _environment(self) -> dict[str, str]:
-        environment = os.environ | {
-            "RANKZERO_DATABASE_URL": f"sqlite:///{self.data_dir / DATABASE_FILE}",
-            "RANKZERO_BROKER_URL": f"redis+socket://{self._socket_path()}",
-            "RANKZERO_RUN_ROOT": str(self.data_dir / "runs"),
-            "RANKZERO_KEY_FILE": str(self.data_dir / KEY_FILE),
-            "RANKZERO_HOST_NAME": HOST_NAME,
-            OWNER_VARIABLE: identity(os.getpid()),
-            # It listens on loopback alone, for the user who started it.
-            "RANKZERO_SCRIPTS": os.environ.get("RANKZERO_SCRIPTS", "on"),
-            "PYTHONUNBUFFERED": "1",
-        }
+        environment = (
+            os.environ
+            | settings_of(self.data_dir)
+            | {
+                OWNER_VARIABLE: identity(os.getpid()),
+                # It listens on loopback alone, for the user who started it.
+                "RANKZERO_SCRIPTS": os.environ.get("RANKZERO_SCRIPTS", "on"),
+                "PYTHONUNBUFFERED": "1",
+            }
+        )
         if self._simulated_devices is not None:
             environment["RANKZERO_SIMULATED_DEVICES"] = str(self._simulated_devices)
         if self._hide_gpus:
@@ -201,7 +220,7 @@ class EmbeddedService:
     def _make_children(self, environment: dict[str, str]) -> list[Child]:
         assert self._listener is not None
         broker = [
-            *(str(_valkey_binary()), "--port", "0", "--unixsocket", str(self._socket_path())),
+            *(str(_valkey_binary()), "--port", "0", "--unixsocket", str(socket_path(self.data_dir))),
             # Wake-ups only: nothing here is worth a disk, and nobody else may read them.
             *("--unixsocketperm", "700", "--save", "", "--appendonly", "no", "--dir", str(self.data_dir / "broker")),
         ]
@@ -241,7 +260,7 @@ class EmbeddedService:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_TIMEOUT_S
-        with Client(self.url, timeout_s=5) as client:
+        with Client(self.url, timeout_s=5, patience_s=0) as client:
             while not (client.is_ready() and _has_live_host(client)):
                 self.watch()
                 if time.monotonic() > deadline:
@@ -258,13 +277,6 @@ class EmbeddedService:
             if name in self._children:
                 self._children[name].terminate()
                 self._children[name].wait(limit_s)
-
-    def _socket_path(self) -> Path:
-        path = self.data_dir / "broker" / "socket"
-        if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
-            return path
-        name = sha256(os.fsencode(self.data_dir)).hexdigest()[:16]
-        return Path(gettempdir()) / f"rankzero-{os.getuid()}-{name}.sock"
 
 
 def _grace_s() -> float:

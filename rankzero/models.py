@@ -163,6 +163,19 @@ class Metric(Answer):
     kind: str | None
 
 
+class MetricName(Answer):
+    """What the whole series of one metric comes to."""
+
+    name: str
+    count: int
+    """Steps that have a value."""
+    first_step: int
+    last_step: int
+    last_value: float | None
+    """None where it is not finite; `last_kind` says what it was."""
+    last_kind: str | None
+
+
 class Checkpoint(Answer):
     """A committed checkpoint file."""
 
@@ -178,8 +191,20 @@ class Checkpoint(Answer):
     best: bool
     values: Mapping[str, float | None]
     created_at: datetime
+    removed_at: datetime | None = None
+    """Since when no run begins with it any more."""
+    doomed_at: datetime | None = None
+    """Since when its file waits for its host to delete it."""
     copy_url: str | None = None
     """Where its copy is, that other hosts can read; None where it has none."""
+
+
+class PrunedCheckpoints(Answer):
+    """What became of a job's checkpoints."""
+
+    removed: tuple[Checkpoint, ...]
+    """Those that are gone now, or as soon as their host gets to it."""
+    kept: tuple[Checkpoint, ...]
 
 
 class Event(Answer):
@@ -201,5 +226,25 @@ class LogChunk(Answer):
     attempt: int
     rank: int
     offset: int
+    """Byte of the rank's log at which it begins."""
     text: str
     at: datetime
+
+
+class DeviceSample(Answer):
+    """What a GPU did during one stretch of time; None for what it cannot tell."""
+
+    host: str
+    device: str
+    uuid: str | None
+    at: datetime
+    """Begin of the stretch, on the clock of the metrics."""
+    samples: int
+    utilisation: float | None
+    """Mean, in percent of the time."""
+    memory_bytes: int | None
+    """Most that was in use."""
+    temperature_c: float | None
+    """Highest."""
+    power_w: float | None
+    """Mean."""

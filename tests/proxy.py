@@ -28,10 +28,11 @@ class Proxy:
         self._is_open = threading.Event()
         self._is_open.set()
         self._refuses = False
+        self._lost_mark = b""
         self._lost_share = 0.0
         self._draws = random.Random(0)
         self.lost_answers = 0
-        """How many commits have been made whose answer never arrived."""
+        """How many commits, or other requests, have been done whose answer never arrived."""
         threading.Thread(target=self._accept, name="proxy", daemon=True).start()
 
     def lose_answers_to_commits(self, *, share: float) -> None:
@@ -39,6 +40,11 @@ class Proxy:
 
         By lot, not by counting: two clients that take turns in a fixed rhythm would have the same one lose every time.
         """
+        self.lose_answers_to(b"COMMIT", share=share)
+
+    def lose_answers_to(self, mark: bytes, *, share: float) -> None:
+        """The same for requests that have these bytes in them."""
+        self._lost_mark = mark
         self._lost_share = share
 
     @contextmanager
@@ -103,7 +109,7 @@ class Proxy:
         back.start()
         with suppress(OSError):
             while request := client.recv(65536):
-                if b"COMMIT" in request and self._is_to_be_lost():
+                if self._lost_mark and self._lost_mark in request and self._is_to_be_lost():
                     loses_answer.set()
                 self._is_open.wait()
                 server.sendall(request)

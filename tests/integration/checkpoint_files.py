@@ -28,10 +28,18 @@ class SavingRun:
     def database(self) -> Database:
         return self.service.database
 
-    def save(self, step: int, *, best: bool = False, removed: tuple[int, ...] = (), ship: bool = True) -> Path:
+    def save(
+        self,
+        step: int,
+        *,
+        best: bool = False,
+        removed: tuple[int, ...] = (),
+        ship: bool = True,
+        content: bytes | None = None,
+    ) -> Path:
         """Save a checkpoint, as rank 0 does, and tell the database of it; return its path."""
         path = self.run_dir.checkpoints / name(step)
-        self.contents[step] = f"weights after step {step}".encode() * 1000
+        self.contents[step] = f"weights after step {step}".encode() * 1000 if content is None else content
         path.write_bytes(self.contents[step])
         journal = JournalWriter(self.run_dir.journal)
         journal.append(

@@ -1,20 +1,23 @@
 """The Python client against a real API."""
 
+import sys
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from jobs.states import Outcome
+from jobs.store import hosts
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
+from jobs.tables import Host
 from rankzero import Client
-from rankzero.errors import RefusedError, UnreachableError, UsageError, WaitTimeoutError
+from rankzero.errors import MissingPackageError, RefusedError, UnreachableError, UsageError
 from tests.api_server import TRAIN, ApiServer
 from tests.integration.running_job import start_job
-from tests.ports import PortClaim
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -83,49 +86,6 @@ def test_everything_a_run_reports_comes_back(api: ApiServer, client: Client) -> 
     ]
 
 
-def test_following_yields_each_change_and_ends_with_the_job(api: ApiServer, client: Client) -> None:
-    run = start_job(api.database, api.submit(device="0,1"))
-    seen = []
-    for job in client.follow(run.job_id, poll_s=0.01):
-        seen.append((job.state, job.progress.step if job.progress else None))
-        if len(seen) == 1:
-            run.add(progress={"step": 1, "total_steps": 2})
-        elif len(seen) == 2:
-            run.end(Outcome.SUCCEEDED)
-    assert seen == [("running", None), ("running", 1), ("succeeded", 1)]
-
-
-def test_waiting_ends_at_its_time_limit_and_the_job_goes_on(client: Client) -> None:
-    job = client.submit(device="cuda:9", train=TRAIN)
-    with pytest.raises(WaitTimeoutError, match="still queued"):
-        client.wait(job.id, timeout_s=0.05, poll_s=0.01)
-    assert client.get(job.id).state == "queued"
-
-
-def test_following_outlasts_a_restart_of_the_service(sqlite_url: str, tmp_path: Path) -> None:
-    with ApiServer(sqlite_url, tmp_path) as api, api.client() as client:
-        run = start_job(api.database, api.submit(device="0,1"))
-        updates = client.follow(run.job_id, poll_s=0.01)
-        assert next(updates).state == "running"
-        api.stop()
-        with pytest.raises(UnreachableError):
-            client.get(run.job_id)
-        rest: list[str] = []
-        follower = threading.Thread(target=lambda: rest.extend(job.state for job in updates))
-        follower.start()
-        run.end(Outcome.SUCCEEDED)
-        api.start()
-        follower.join(timeout=30)
-        assert rest == ["succeeded"]
-
-
-def test_where_nothing_listens_the_error_says_how_to_start_a_service() -> None:
-    claim = PortClaim()
-    with Client(f"http://127.0.0.1:{claim.port}") as client, pytest.raises(UnreachableError, match="rankzero up"):
-        client.get(1)
-    claim.release()
-
-
 def test_what_is_no_rankzero_service_is_said_to_be_none() -> None:
     class Other(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -147,3 +107,131 @@ def test_what_is_no_rankzero_service_is_said_to_be_none() -> None:
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises((UsageError, UnreachableError)), Client(url) as client:
         client.get(1)
+
+
+def test_metrics_come_by_step_thinned_and_as_a_frame_with_what_is_not_finite_as_it_is(
+    api: ApiServer, client: Client
+) -> None:
+    run = start_job(api.database, api.submit(device="0,1"))
+    kinds = {1: "nan", 2: "inf", 3: "-inf"}
+    run.add(
+        metrics=[MetricPoint("nan", step, 1, AT, None if step in kinds else 0.5, kinds.get(step)) for step in range(9)]
+        + [MetricPoint("1", step, 1, AT, float(step)) for step in range(1000)]
+    )
+
+    assert [metric.step for metric in client.metrics(run.job_id, names=["1"], from_step=3, to_step=5)] == [3, 4, 5]
+    thinned = [metric.step for metric in client.metrics(run.job_id, names=["1"], points=10)]
+    assert (thinned[0], thinned[-1], len(thinned) <= 10) == (0, 999, True)
+    assert [(each.name, each.count, each.last_value) for each in client.metric_names(run.job_id)] == [
+        ("1", 1000, 999),
+        ("nan", 9, 0.5),
+    ]
+    frame = client.metrics_frame(run.job_id)
+    assert list(frame.columns) == ["name", "step", "epoch", "attempt", "at", "value"]
+    assert str(frame["at"].iloc[0]) == "2026-03-01 00:00:00+00:00"
+    wide = frame.pivot(index="step", columns="name", values="value")
+    assert [str(value) for value in wide["nan"].iloc[:5]] == ["0.5", "nan", "inf", "-inf", "0.5"]
+    assert wide["1"].tolist() == list(range(1000))
+    assert len(client.metrics_frame(run.job_id, names=["1"], points=10)) == len(thinned)
+    assert client.metrics_frame(api.submit()).empty
+
+
+def test_without_pandas_a_frame_says_how_to_install_it(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'rankzero\[pandas\]'"):
+        client.metrics_frame(1)
+
+
+def test_the_last_lines_of_output_and_the_lines_with_a_text_are_found(api: ApiServer, client: Client) -> None:
+    run = start_job(api.database, api.submit(device="0,1"))
+    run.add(logs=[LogPiece(0, 0, "one\ntwo\n"), LogPiece(1, 0, "One\n")])
+    tail = list(client.logs(run.job_id, tail=1))
+    assert [(chunk.rank, chunk.text) for chunk in tail] == [(0, "two\n"), (1, "One\n")]
+    run.add(logs=[LogPiece(0, 8, "three\n")])
+    assert [chunk.text for chunk in client.logs(run.job_id, after=tail[-1].id)] == ["three\n"]
+    assert [chunk.rank for chunk in client.logs(run.job_id, search="one", ignore_case=True)] == [0, 1]
+    assert [chunk.rank for chunk in client.logs(run.job_id, search="one")] == [0]
+
+
+def test_jobs_are_found_by_every_filter_and_events_by_their_kind(api: ApiServer, client: Client) -> None:
+    before = datetime.now(UTC) - timedelta(minutes=1)
+    run = start_job(api.database, api.submit(device="0,1", priority=77, train=TRAIN | {"model": "resnet50"}))
+    run.end(Outcome.SUCCEEDED)
+    wanted: dict[str, Any] = {
+        "priority": 77,
+        "recipe": "classification",
+        "model": "resnet50",
+        "host": run.placement.host_name,
+    }
+    times: dict[str, Any] = {"created_after": before, "finished_after": before}
+
+    assert [job.id for job in client.list(**wanted, **times)] == [run.job_id]
+    assert not list(client.list(**wanted, created_before=before))
+    for name, other in {"priority": 78, "recipe": "detection", "model": "resnet18", "host": "nowhere"}.items():
+        assert run.job_id not in [job.id for job in client.list(**wanted | {name: other})]
+    assert [event.to_state for event in client.events(run.job_id, kinds=["submitted"])] == ["queued"]
+
+
+def test_hosts_and_devices_are_shown_drained_quarantined_and_taken_back(api: ApiServer, client: Client) -> None:
+    run = start_job(api.database, api.submit(device="0,1"))
+    name = run.placement.host_name
+
+    assert client.host(name).name == name
+    assert client.drain(name, note="fans").drain_note == "fans"
+    assert client.undrain(name).drained_at is None
+    client.quarantine(name, "cuda:1", reason="it is hot")
+    device = client.device(name, "cuda:1")
+    assert (device.quarantine_reason, device.held_by) == ("it is hot", {"job_id": run.job_id, "attempt": 1})
+    client.release(name, "cuda:1")
+    assert client.device(name, "cuda:1").quarantined_at is None
+    assert list(client.host_telemetry(name)) == list(client.job_telemetry(run.job_id)) == []
+    with pytest.raises(RefusedError, match=r"has not ended|reports"):
+        client.remove_host(name)
+
+
+def test_what_hosts_can_train_is_listed_and_shown(api: ApiServer, client: Client) -> None:
+    recipe = {"name": "next-byte", "description": "text", "models": ["tiny"], "options_schema": {"type": "object"}}
+    known = {"recipes": [recipe], "data": [{"name": "letters", "description": "many"}], "train_schema": {}}
+    with api.database.session_scope() as session:
+        hosts.register(session, "catalogued", worker="1:1", run_root="/runs", devices=[])
+        hosts.set_catalog(session, "catalogued", known)
+    try:
+        assert [each.name for each in client.recipes()] == ["next-byte"]
+        assert client.recipe("next-byte").variants[0].options_schema == {"type": "object"}
+        assert [each.name for each in client.data_sets()] == ["letters"]
+        assert client.data_set("letters").hosts == ("catalogued",)
+    finally:
+        with api.database.session_scope() as session:
+            session.execute(update(Host).values(catalog=None))  # which would refuse what the other tests train
+
+
+def test_users_tokens_and_secrets_are_made_changed_and_taken_away(keyed: ApiServer) -> None:
+    with keyed.client() as client:
+        assert (client.me().role, client.me().access) == ("admin", "loopback")
+        client.create_user("bob", role="viewer")
+        assert client.change_user("bob", role="submitter").role == "submitter"
+        made = client.create_token("pipeline", user="bob", role="viewer", expires_at=datetime.now(UTC) + timedelta(1))
+        assert (made.user, made.role, made.token[:3]) == ("bob", "viewer", "rz_")
+        assert made.token not in repr(made)
+        client.revoke_token(made.id)
+        assert [each.revoked_at is None for each in client.tokens(user="bob")] == [False]
+        assert client.change_user("bob", disabled=True).disabled_at is not None
+        assert client.user("bob").name in [each.name for each in client.users()]
+        assert client.set_secret("wandb", "0123456789").name == "wandb"
+        assert [each.name for each in client.secrets()] == ["wandb"]
+        client.delete_secret("wandb")
+        assert [each.action for each in client.audit(subject="secrets/wandb")] == ["delete_secret", "put_secret"]
+
+
+def test_webhooks_are_registered_changed_tested_and_removed(keyed: ApiServer) -> None:
+    with keyed.client() as client:
+        made = client.create_webhook("https://example.org/hook", topics=["job.failed"], labels={"of": "client"})
+        assert made.key not in repr(made)
+        assert client.rotate_webhook_key(made.id).key != made.key
+        assert client.change_webhook(made.id, description="ours").description == "ours"
+        assert client.webhook(made.id).labels == {"of": "client"}
+        delivery = client.test_webhook(made.id)
+        assert client.redeliver(made.id, delivery.id).message_id == delivery.message_id
+        assert [each.id for each in client.deliveries(made.id)] == [delivery.id]
+        client.delete_webhook(made.id)
+        assert made.id not in [each.id for each in client.webhooks()]

@@ -1,0 +1,170 @@
+"""What the client sends again, and what it never does: lost answers, services that are away, redirects."""
+
+import time
+from contextlib import ExitStack
+from email.utils import formatdate
+
+import pytest
+
+from rankzero import Client
+from rankzero.errors import RefusedError, UnreachableError
+from tests.api_server import TRAIN, ApiServer
+from tests.integration.guarded_api import GuardedApi
+from tests.integration.scripted_server import Scripted, scripted_server
+from tests.ports import PortClaim
+from tests.proxy import Proxy
+
+AWAY = Scripted(503, {"Retry-After": "0"}, {"detail": "the database does not answer; try again later"})
+READY = Scripted(200, {}, {"status": "ready"})
+ME = Scripted(200, {}, {"user": None, "role": "admin", "token_id": None, "access": "loopback"})
+
+
+def test_a_submission_whose_answer_is_lost_is_one_job(api: ApiServer) -> None:
+    with Proxy(api.url) as proxy, Client(proxy.url) as client:
+        proxy.lose_answers_to(b"POST /jobs ", share=0.6)
+        jobs = [client.submit(device="0", train=TRAIN, name=f"once {number}") for number in range(6)]
+
+        assert proxy.lost_answers > 3
+        for number, job in enumerate(jobs):
+            assert [found.id for found in client.list(name=f"once {number}")] == [job.id]
+
+
+def test_a_key_of_ones_own_gives_another_client_the_same_job(api: ApiServer) -> None:
+    with api.client() as one, api.client() as other:
+        first = one.submit(device="0", train=TRAIN, idempotency_key="nightly")
+        assert other.submit(device="0", train=TRAIN, idempotency_key="nightly").id == first.id
+        clone = one.clone(first.id, idempotency_key="copy")
+        assert other.clone(first.id, idempotency_key="copy").id == clone.id
+        with pytest.raises(RefusedError, match="was given to another"):
+            other.submit(device="1", train=TRAIN, idempotency_key="nightly")
+
+
+def test_a_verb_whose_answer_is_lost_has_been_followed_and_is_no_error(api: ApiServer) -> None:
+    job_id = api.submit()
+    with Proxy(api.url) as proxy, Client(proxy.url) as client:
+        proxy.lose_answers_to(b"/quotas/", share=0.6)
+        for number in range(4):
+            assert client.set_quota("user", f"u{number}", max_devices=2).max_devices == 2
+        for number in range(4):
+            client.delete_quota("user", f"u{number}")
+        proxy.lose_answers_to(b" /jobs/", share=0.6)
+        assert [client.pause(job_id).state for _ in range(3)] == ["paused"] * 3
+        assert client.change(job_id, priority=90).priority == 90
+        assert client.resume(job_id, device="1").state == "queued"
+        assert client.cancel(job_id).state == "cancelled"
+        assert proxy.lost_answers > 5
+
+
+def test_what_was_not_there_before_its_removal_is_an_error(api: ApiServer) -> None:
+    with api.client() as client, pytest.raises(RefusedError, match="no quota"):
+        client.delete_quota("user", "nobody")
+
+
+def test_a_service_that_is_away_is_asked_again_for_as_long_as_there_is_patience() -> None:
+    with scripted_server(AWAY, AWAY, ME) as server, Client(server.url) as client:
+        assert client.me().role == "admin"
+        assert len(server.received) == 3
+    with scripted_server(AWAY) as server, Client(server.url, patience_s=0.5) as client:
+        begun = time.monotonic()
+        with pytest.raises(UnreachableError, match="the database does not answer"):
+            client.me()
+        assert 2 <= len(server.received) < 10
+        assert time.monotonic() - begun < 1
+
+
+@pytest.mark.parametrize("status", [502, 504])
+def test_a_proxy_whose_service_is_away_is_asked_again(status: int) -> None:
+    with scripted_server(Scripted(status, {}, b"<html>"), ME) as server, Client(server.url) as client:
+        assert client.me().role == "admin"
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_nothing_is_sent_before_the_time_that_the_service_asks_for(form: str) -> None:
+    at = int(time.time()) + 2
+    later = {"Retry-After": "1" if form == "seconds" else formatdate(at, usegmt=True)}
+    with (
+        scripted_server(Scripted(429, later, {"detail": "too often"}), ME) as server,
+        Client(server.url) as client,
+    ):
+        begun = time.time()
+        client.me()
+        assert time.time() >= (begun + 1 if form == "seconds" else at)
+
+
+def test_a_wait_that_is_longer_than_ones_patience_is_not_begun() -> None:
+    later = {"Retry-After": "3600"}
+    with scripted_server(Scripted(429, later, {"detail": "too often"})) as server, Client(server.url) as client:
+        with pytest.raises(RefusedError, match="too often"):
+            client.me()
+        assert len(server.received) == 1
+
+
+def test_what_makes_something_is_sent_again_under_its_key_and_a_message_is_not_sent_twice() -> None:
+    with scripted_server(AWAY, Scripted(422, {}, {"detail": "no"})) as server, Client(server.url) as client:
+        with pytest.raises(RefusedError, match="no"):
+            client.create_user("bob", role="viewer")
+        keys = [request.headers["Idempotency-Key"] for request in server.received]
+        assert len(keys) == 2
+        assert keys[0] == keys[1]
+    with scripted_server(AWAY) as server, Client(server.url) as client:
+        with pytest.raises(UnreachableError):
+            client.test_webhook(1)
+        assert len(server.received) == 1
+
+
+def test_whether_a_service_is_ready_is_said_at_once() -> None:
+    with scripted_server(AWAY, READY) as server, Client(server.url) as client:
+        assert [client.is_ready(), client.is_ready()] == [False, True]
+
+
+def test_a_service_that_was_there_is_waited_for_as_long_as_there_is_patience() -> None:
+    with ExitStack() as stack:
+        with scripted_server(ME) as server:
+            client = stack.enter_context(Client(server.url, patience_s=0.5))
+            client.me()
+        begun = time.monotonic()
+        with pytest.raises(UnreachableError, match="answers no more"):
+            client.me()
+        assert time.monotonic() - begun > 0.2
+
+
+def test_where_nothing_listens_the_error_says_at_once_how_to_start_a_service() -> None:
+    claim = PortClaim()
+    begun = time.monotonic()
+    with Client(f"http://127.0.0.1:{claim.port}") as client, pytest.raises(UnreachableError, match="rankzero up"):
+        client.get(1)
+    assert time.monotonic() - begun < 5
+    claim.release()
+
+
+def test_a_token_is_not_sent_on_to_where_a_redirect_leads() -> None:
+    with scripted_server(ME) as elsewhere:
+        redirect = Scripted(307, {"Location": f"{elsewhere.url}/me"})
+        with scripted_server(redirect) as server, Client(server.url, token="rz_mine") as client:
+            with pytest.raises(RefusedError, match="sends its callers on to") as refused:
+                client.me()
+            assert server.received[0].headers["Authorization"] == "Bearer rz_mine"
+            assert "rz_mine" not in str(refused.value)
+        assert elsewhere.received == []
+
+
+def test_a_client_with_a_token_acts_as_its_user_and_one_without_is_told_how_to_get_in(guarded: GuardedApi) -> None:
+    with Client(guarded.url, token=guarded.tokens["alice"]) as client:
+        assert (client.me().user, client.me().role) == ("alice", "submitter")
+        assert client.submit(device="0", train=TRAIN).user == "alice"
+        with pytest.raises(RefusedError, match="takes the role admin") as refused:
+            list(client.users())
+        assert refused.value.status == 403
+    with Client(guarded.url) as client, pytest.raises(RefusedError, match="RANKZERO_TOKEN") as refused:
+        client.me()
+    assert refused.value.status == 401
+
+
+def test_a_service_on_this_machine_is_asked_through_no_proxy(api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted_server(Scripted(502)) as other:
+        monkeypatch.setenv("HTTP_PROXY", other.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        with Client(api.url, token="rz_mine") as client:
+            assert client.me().role == "admin"
+        assert other.received == []
