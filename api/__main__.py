@@ -1,8 +1,9 @@
-"""The API as one process: `python -m api [--host H] [--port P | --fd N]`."""
+"""The API as one process: `python -m api [--host H] [--port P | --fd N] [--forwarded-allow-ips A,B]`."""
 
 import argparse
 import socket
 import sys
+from ipaddress import ip_network
 
 import structlog
 
@@ -25,6 +26,12 @@ def main() -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=int, default=8000, help="port to listen on; 0 takes a free one")
     parser.add_argument("--fd", type=int, help="a bound socket that the starter hands over, in place of host and port")
+    parser.add_argument(
+        "--forwarded-allow-ips",
+        type=_proxies,
+        metavar="ADDRESSES",
+        help="addresses or networks of the proxies, with commas between, whose X-Forwarded-For is believed",
+    )
     options = parser.parse_args()
     # Not uvicorn's own `fd`: it takes the socket for a Unix one, and asyncio leaves Nagle's delay on for those.
     sockets = None if options.fd is None else [socket.socket(fileno=options.fd)]
@@ -41,11 +48,20 @@ def main() -> None:
         port=options.port,
         log_config=None,  # it logs as the service does (jobs.logs)
         access_log=False,
-        # A client can claim any address in X-Forwarded-For.
-        proxy_headers=False,
+        # A client can claim any address in X-Forwarded-For: it counts from a proxy that the operator names.
+        proxy_headers=options.forwarded_allow_ips is not None,
+        forwarded_allow_ips=options.forwarded_allow_ips,
         timeout_graceful_shutdown=5,
     )
     server.run(sockets=sockets)
+
+
+def _proxies(text: str) -> list[str]:
+    """Return the addresses and networks in a list of them, as networks; anybody at all (`*`) is none."""
+    try:
+        return [str(ip_network(each.strip())) for each in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _access_at(address: str) -> Access:

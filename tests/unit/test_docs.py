@@ -4,6 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
+from typer.core import TyperGroup
+
+from rankzero.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -35,10 +39,32 @@ def test_every_name_of_our_code_is_there(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_path_into_the_repository_is_there(page: Path) -> None:
     folders = "|".join((*OURS, "tests", "docs", "deploy", "benchmarks", "examples"))
-    paths = re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text())
+    paths = re.findall(rf"`((?:{folders})/(?!\d)[\w./-]*)`", page.read_text())  # `jobs/7` is a job
 
     # What the build makes there is no part of a clone.
     assert [path for path in paths if not (ROOT / path).exists() and not path.startswith("api/static")] == []
+
+
+# The changelog also names what there was.
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=page_name)
+def test_every_command_that_is_mentioned_is_there_with_its_options(page: Path) -> None:
+    mentioned = re.findall(r"`((?:RANKZERO_\w+=\S+ )?rankzero [^`]+)`", page.read_text())
+    assert {text: why for text in mentioned if (why := what_is_unknown(text))} == {}
+
+
+def what_is_unknown(text: str) -> str:
+    """Return the first word of a command line that `rankzero` would not know; an empty text where it knows all."""
+    command = typer.main.get_command(app)
+    for word in text.partition("rankzero ")[2].split():
+        if isinstance(command, TyperGroup) and word[0] not in "-…":
+            if word not in command.commands:
+                return word
+            command = command.commands[word]
+        elif word.startswith("--"):
+            known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+            if word.partition("=")[0].rstrip(",") not in known | {"--help"}:
+                return word
+    return ""
 
 
 def is_defined(name: str) -> bool:
