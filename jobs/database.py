@@ -1,7 +1,7 @@
 """The database: engine, transactions, clock and schema upgrade, for PostgreSQL and SQLite alike."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -79,27 +79,6 @@ def now(session: Session) -> datetime:
     moment = session.execute(select(literal_column("clock_timestamp()", UtcDateTime()))).scalar_one()
     assert isinstance(moment, datetime)
     return moment
-
-
-def copy_rows(session: Session, table: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Insert rows by COPY, which only PostgreSQL has: the fastest way for many, and one that passes over none.
-
-    Values go in as psycopg writes them, past the types of the columns here. It fails as any other statement does.
-    """
-    from psycopg import Connection as PostgresConnection
-    from psycopg import Error, sql
-
-    connection = session.connection().connection.driver_connection
-    assert isinstance(connection, PostgresConnection), "SQLite has no COPY"
-    names = sql.SQL(", ").join(map(sql.Identifier, columns))
-    statement = sql.SQL("COPY {} ({}) FROM STDIN").format(sql.Identifier(table), names)
-    try:
-        with connection.cursor() as cursor, cursor.copy(statement) as copy:
-            for row in rows:
-                copy.write_row(row)
-    except Error as error:
-        dialect = session.get_bind().dialect
-        raise exc.DBAPIError.instance(statement.as_string(), None, error, Error, dialect=dialect) from error
 
 
 def is_locked(error: exc.SQLAlchemyError) -> bool:

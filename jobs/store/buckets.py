@@ -7,12 +7,13 @@ changes nothing, and an attempt that goes over the steps of an earlier one takes
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 from sqlalchemy import ColumnElement, Select, Table, and_, case, func, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session, aliased
 
+from jobs.store import bulk
+from jobs.store.feed import Value
 from jobs.tables import Metric, MetricBucket
 
 SPAN = 64
@@ -22,14 +23,15 @@ Stretch = tuple[int, int]
 """The first and the last of buckets that lie side by side."""
 
 
-def extend(session: Session, job_id: int, written: Sequence[tuple[str, int, float | None]]) -> bool:
-    """Count values on in their buckets, given as name, step and value, where all come after those that are known there.
+def extend(session: Session, job_id: int, values: Sequence[Value]) -> bool:
+    """Count values on in their buckets, where all of them come after those that are known there.
 
     False where some do not: then `refresh` has to bring the buckets up to date once the values are stored. True tells
     as well that no attempt has a value at any of these steps yet.
     """
-    if len({(name, step) for name, step, _ in written}) < len(written):
-        return False
+    members = _by_bucket(values)
+    if sum(map(len, members.values())) < len(values):
+        return False  # one step twice
     bucket = MetricBucket
     insert = _insert(session)
     new = insert.excluded
@@ -44,11 +46,9 @@ def extend(session: Session, job_id: int, written: Sequence[tuple[str, int, floa
         "highest_step": case((is_higher, new.highest_step), else_=bucket.highest_step),
         "gap_step": func.coalesce(bucket.gap_step, new.gap_step),
     }
-    upsert = insert.on_conflict_do_update(
-        index_elements=_KEY, set_=longer, where=bucket.last_step < new.first_step
-    ).returning(bucket.bucket)
-    rows = list(_rows(job_id, written))
-    return len(session.connection().execute(upsert, rows).all()) == len(rows)
+    upsert = insert.on_conflict_do_update(index_elements=_KEY, set_=longer, where=bucket.last_step < new.first_step)
+    rows = [(job_id, *key, *_summary(of_step)) for key, of_step in members.items()]
+    return bulk.insert_rows(session, upsert, _COLUMNS, rows) == len(rows)
 
 
 def refresh(session: Session, job_id: int, written: Iterable[tuple[str, int]]) -> None:
@@ -74,28 +74,23 @@ def is_newest() -> ColumnElement[bool]:
     return Metric.attempt == select(func.max(same.attempt)).where(*here).scalar_subquery()
 
 
-def _rows(job_id: int, written: Iterable[tuple[str, int, float | None]]) -> Iterator[dict[str, Any]]:
-    """What each bucket of these values comes to without any others."""
-    members: dict[tuple[str, int], list[tuple[int, float | None]]] = {}
-    for name, step, value in written:
-        members.setdefault((name, step // SPAN), []).append((step, value))
-    for (name, bucket), values in members.items():
-        finite = [(value, step) for step, value in values if value is not None]
-        lowest, lowest_step = min(finite, default=(None, None))
-        highest, highest_step = max(finite, key=lambda each: (each[0], -each[1]), default=(None, None))
-        yield {
-            "job_id": job_id,
-            "name": name,
-            "bucket": bucket,
-            "count": len(values),
-            "first_step": min(step for step, _ in values),
-            "last_step": max(step for step, _ in values),
-            "lowest": lowest,
-            "lowest_step": lowest_step,
-            "highest": highest,
-            "highest_step": highest_step,
-            "gap_step": min((step for step, value in values if value is None), default=None),
-        }
+def _by_bucket(values: Iterable[Value]) -> dict[tuple[str, int], dict[int, float | None]]:
+    """The values by name and bucket, and there by step."""
+    members: dict[tuple[str, int], dict[int, float | None]] = {}
+    for name, step, _, _, value, _ in values:
+        members.setdefault((name, step // SPAN), {})[step] = value
+    return members
+
+
+def _summary(of_step: dict[int, float | None]) -> tuple[object, ...]:
+    """What the bucket of these values comes to without any others: all that is none of its key."""
+    first_step_of = {value: step for step, value in sorted(of_step.items(), reverse=True)}
+    finite = [value for value in of_step.values() if value is not None]
+    extremes: tuple[object, ...] = (None,) * 4
+    if finite:
+        lowest, highest = min(finite), max(finite)
+        extremes = (lowest, first_step_of[lowest], highest, first_step_of[highest])
+    return (len(of_step), min(of_step), max(of_step), *extremes, first_step_of.get(None))
 
 
 def _ascents(steps: Sequence[int]) -> Iterator[Stretch]:

@@ -10,7 +10,7 @@ other. It holds the news itself where that is small and changes later, else wher
 - `hosts`: `{"host": name, "change": what}`.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -53,20 +53,14 @@ Item = TypeVar("Item")
 
 
 def tell(session: Session, topic: Topic, detail: dict[str, Any], *, job_id: int | None, at: datetime) -> None:
-    """Write an entry; `at` is the database's time.
-
-    On PostgreSQL its place is not its transaction's own: one that began to write early and then waited for a job's row
-    would tell of it before the one that it waited for. By the last that was over when it was written, it comes later.
-    """
-    xid = func.greatest(_THIS, _LAST_OVER) if _is_postgresql(session) else literal(0)
-    entry = insert(FeedEntry).values(xid=xid, at=at, topic=topic, job_id=job_id, detail=detail)
-    session.execute(entry)
+    """Write an entry; `at` is the database's time."""
+    _write(session, topic, [detail], job_id=job_id, at=at)
 
 
 def tell_metrics(session: Session, values: Sequence[Value], *, job_id: int, attempt: int, at: datetime) -> None:
     """Write what an attempt has measured."""
-    for some in _in_parts(values, VALUES):
-        tell(session, Topic.METRICS, {"attempt": attempt, "records": _records(some)}, job_id=job_id, at=at)
+    details = [{"attempt": attempt, "records": _records(some)} for some in _in_parts(values, VALUES)]
+    _write(session, Topic.METRICS, details, job_id=job_id, at=at)
 
 
 def values_of(records: Sequence[Sequence[Any]]) -> Iterator[Value]:
@@ -164,6 +158,20 @@ def rows(session: Session, table: type[Told], ids: Collection[int]) -> Iterator[
     """Return the rows with these ids that there are."""
     for some in _in_parts(sorted(set(ids)), KEYS):
         yield from session.scalars(select(table).where(table.id.in_(some)))
+
+
+def _write(
+    session: Session, topic: Topic, details: Iterable[dict[str, Any]], *, job_id: int | None, at: datetime
+) -> None:
+    """Write entries, in their order.
+
+    On PostgreSQL their place is not their transaction's own: one that began to write early and then waited for a job's
+    row would tell of it before the one that it waited for. By the last that was over when it was written, it comes
+    later.
+    """
+    xid = func.greatest(_THIS, _LAST_OVER) if _is_postgresql(session) else literal(0)
+    entry = insert(FeedEntry).values(xid=xid, at=at, topic=topic, job_id=job_id)
+    session.execute(entry, [{"detail": detail} for detail in details])
 
 
 def _records(values: Sequence[Value]) -> list[list[Any]]:

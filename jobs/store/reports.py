@@ -5,20 +5,20 @@ sees to, in the same transaction. Every writer raises StaleAttemptError once the
 nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from sqlalchemy import CursorResult, Insert, Select, Table, Update, and_, func, insert, literal, not_, select, update
+from sqlalchemy import Select, Table, Update, and_, insert, not_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from jobs.column_types import storable
-from jobs.database import copy_rows, now
+from jobs.database import now
 from jobs.feed import Topic
-from jobs.store import buckets, feed, outbox
+from jobs.store import buckets, bulk, feed, outbox
 from jobs.store.attempts import fence
 from jobs.tables import Base, Checkpoint, LogChunk, Metric, Placement
 
@@ -69,14 +69,18 @@ def add_metrics(session: Session, placement: Placement, points: Sequence[MetricP
     if not points:
         return
     names = {name: _stored_name(name) for name in {point.name for point in points}}
-    points = [point._replace(name=names[point.name]) for point in points]
+    if any(name != stored for name, stored in names.items()):
+        points = [point._replace(name=names[point.name]) for point in points]
     job_id, attempt = placement.job_id, placement.attempt
-    if buckets.extend(session, job_id, [(point.name, point.step, point.value) for point in points]):
-        _store(session, [(job_id, attempt, *point) for point in points])
-    elif _store_new(session, [(job_id, attempt, *point) for point in points]):
-        buckets.refresh(session, job_id, [(point.name, point.step) for point in points])
+    rows = ((job_id, attempt, *point) for point in points)
+    if buckets.extend(session, job_id, points):
+        _store(session, rows)
     else:
-        return
+        # The table, not its class: a bulk insert of the ORM does not tell how many.
+        statement = _insert_if_new(session, Metric.__table__)  # type: ignore[arg-type]  # a Table, which mypy is not told
+        if not bulk.insert_rows(session, statement, _COLUMNS, list(rows)):
+            return
+        buckets.refresh(session, job_id, [(point.name, point.step) for point in points])
     feed.tell_metrics(session, points, job_id=job_id, attempt=attempt, at=now(session))
 
 
@@ -202,31 +206,12 @@ def _stored_name(name: str) -> str:
     return f"{text[: LONGEST_NAME - 9]}…{sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _store(session: Session, values: Sequence[tuple[object, ...]]) -> None:
+def _store(session: Session, values: Iterable[tuple[object, ...]]) -> None:
     """Insert metric values of which none is there yet, as rows of _COLUMNS."""
     if session.get_bind().dialect.name == "sqlite":
         session.execute(insert(Metric), [dict(zip(_COLUMNS, row, strict=True)) for row in values])
     else:
-        copy_rows(session, Metric.__tablename__, _COLUMNS, values)
-
-
-def _store_new(session: Session, values: Sequence[tuple[object, ...]]) -> int:
-    """Insert the metric values that are not there yet, as rows of _COLUMNS, and return how many those are."""
-    # The table, not its class: a bulk insert of the ORM does not tell how many.
-    table: Table = Metric.__table__  # type: ignore[assignment]  # it is one, which mypy is not told
-    statement = _insert_if_new(session, table)
-    options = {"preserve_rowcount": True}
-    if session.get_bind().dialect.name == "sqlite":
-        rows = [dict(zip(_COLUMNS, row, strict=True)) for row in values]
-        result = session.execute(statement, rows, execution_options=options)
-    else:
-        # One statement with an array for each column: one for each row takes several times as long.
-        types = [postgresql.ARRAY(table.columns[column].type) for column in _COLUMNS]
-        arrays = [literal(list(each), type_) for each, type_ in zip(zip(*values, strict=True), types, strict=True)]
-        new = func.unnest(*arrays).table_valued(*_COLUMNS).render_derived()
-        result = session.execute(statement.from_select(_COLUMNS, select(new)), execution_options=options)
-    assert isinstance(result, CursorResult)
-    return result.rowcount
+        bulk.copy_rows(session, Metric.__tablename__, _COLUMNS, values)
 
 
 def _changed(session: Session, statement: Update) -> list[int]:
@@ -235,7 +220,7 @@ def _changed(session: Session, statement: Update) -> list[int]:
     return list(session.scalars(statement.returning(Checkpoint.id), execution_options=options))
 
 
-def _insert_if_new(session: Session, table: type[Base] | Table) -> Insert:
+def _insert_if_new(session: Session, table: type[Base] | Table) -> postgresql.Insert | sqlite.Insert:
     """An INSERT that passes over the rows that are there already."""
     if session.get_bind().dialect.name == "sqlite":
         return sqlite.insert(table).on_conflict_do_nothing()
