@@ -5,12 +5,21 @@ import sys
 import typer
 
 from rankzero.cli import exits
+from rankzero.cli.access import add_access_commands
+from rankzero.cli.checkpoints import add_checkpoint_commands
+from rankzero.cli.doctor import add_doctor_command
 from rankzero.cli.fleet import add_fleet_commands
 from rankzero.cli.jobs import add_job_commands
+from rankzero.cli.login import add_login_commands
+from rankzero.cli.logs import add_log_commands
+from rankzero.cli.metrics import add_metric_commands
+from rankzero.cli.quotas import add_quota_commands
 from rankzero.cli.service import add_service_commands
 from rankzero.cli.submitting import add_submitting_commands
 from rankzero.cli.verbs import add_verb_commands
-from rankzero.errors import RankzeroError
+from rankzero.cli.webhooks import add_webhook_commands
+from rankzero.cli.why import add_why_command
+from rankzero.errors import RankzeroError, RefusedError
 
 app = typer.Typer(
     name="rankzero",
@@ -21,9 +30,20 @@ app = typer.Typer(
 )
 add_submitting_commands(app)
 add_job_commands(app)
+add_why_command(app)
+add_log_commands(app)
+add_metric_commands(app)
+add_checkpoint_commands(app)
 add_verb_commands(app)
 add_fleet_commands(app)
+add_quota_commands(app)
+add_login_commands(app)
+add_access_commands(app)
+add_webhook_commands(app)
 add_service_commands(app)
+add_doctor_command(app)
+
+FORBIDDEN = 403
 
 
 def main() -> None:
@@ -31,5 +51,11 @@ def main() -> None:
     try:
         app()
     except RankzeroError as error:
-        print(f"rankzero: {error}", file=sys.stderr)
+        print(f"rankzero: {_in_a_line(error)}", file=sys.stderr)
         sys.exit(exits.of_error(error))
+
+
+def _in_a_line(error: RankzeroError) -> str:
+    # What role it takes, the service says; which one has, nobody need know by heart.
+    is_of_role = isinstance(error, RefusedError) and error.status == FORBIDDEN
+    return f"{error}; rankzero whoami says who you are there" if is_of_role else str(error)

@@ -1,47 +1,46 @@
-"""The commands about the fleet: hosts and their devices, quotas."""
+"""The commands about hosts and their devices."""
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from rankzero.cli.options import Json, Url
-from rankzero.cli.output import print_json
-from rankzero.client import Client
-from rankzero.fleet import Host, HostDevice, Quotas
+from rankzero.cli.options import HostName, Json, Url, connect, refuse_lost
+from rankzero.cli.output import print_answer, print_json
+from rankzero.cli.tables import table
 
-Found = TypeVar("Found", bound=BaseModel | Sequence[BaseModel])
-HostName = Annotated[str, typer.Argument(metavar="HOST", help="Name of the host.")]
-Kind = Annotated[str, typer.Argument(metavar="user|label", help="Whose quota it is.")]
-Subject = Annotated[
-    str,
-    typer.Argument(
-        metavar="SUBJECT", help="The user's name, `*` for each user with no quota of its own, or key=value."
-    ),
-]
+if TYPE_CHECKING:
+    from rankzero.client import Client
+    from rankzero.fleet import Host, HostDevice
 
-hosts = typer.Typer(help="Show hosts and their devices; drain a host, take it back, remove it, release a device.")
-quotas = typer.Typer(help="Show quotas and what is used; set and delete quotas.")
+DeviceName = Annotated[str, typer.Argument(metavar="DEVICE", help="Name of the device, such as cuda:1.")]
+
+hosts = typer.Typer(help="Show hosts and their devices; take a device out of use, hand it out again, remove a host.")
 
 
 def add_fleet_commands(app: typer.Typer) -> None:
     """Add these commands to the application."""
     app.add_typer(hosts, name="hosts")
-    app.add_typer(quotas, name="quotas")
+    for command in (drain, undrain):
+        app.command()(command)
 
 
 @hosts.callback(invoke_without_command=True)
 def list_hosts(context: typer.Context, *, as_json: Json = False, url: Url = None) -> None:
     """Show hosts and their devices, or with a command act on one."""
-    if context.invoked_subcommand is None:
-        _list(Client.hosts, _print_hosts, as_json=as_json, url=url)
+    if context.invoked_subcommand is not None:
+        refuse_lost(context)
+        return
+    with connect(url) as client:
+        found = client.hosts()
+    if as_json:
+        print_json(found)
+    else:
+        _print_hosts(Console(), found)
 
 
-@hosts.command()
 def drain(
     host: HostName,
     note: Annotated[str | None, typer.Option(help="Why, for those whose jobs wait for it.")] = None,
@@ -53,140 +52,72 @@ def drain(
     url: Url = None,
 ) -> None:
     """Give a host no new jobs until it is taken back."""
-    with Client(url) as client:
+    with connect(url) as client:
         _tell(client.drain(host, note=note, evict=evict), as_json=as_json)
 
 
-@hosts.command()
 def undrain(host: HostName, *, as_json: Json = False, url: Url = None) -> None:
     """Take a drained host back."""
-    with Client(url) as client:
+    with connect(url) as client:
         _tell(client.undrain(host), as_json=as_json)
 
 
 @hosts.command()
-def remove(host: HostName, *, url: Url = None) -> None:
+def remove(host: HostName, *, as_json: Json = False, url: Url = None) -> None:
     """Forget a host that is gone for good; a worker that registers under its name brings it back."""
-    with Client(url) as client:
+    with connect(url) as client:
         client.remove_host(host)
-    print(f"{host} is listed no more")
+    print_answer({"removed": host}, f"{host} is listed no more", as_json=as_json)
 
 
 @hosts.command()
-def release(
+def quarantine(
     host: HostName,
-    device: Annotated[str, typer.Argument(help="Name of the device, such as cuda:1.")],
+    device: DeviceName,
+    reason: Annotated[str, typer.Option(help="Why, for those whose jobs wait for it.")],
     *,
     as_json: Json = False,
     url: Url = None,
 ) -> None:
-    """Hand out a device again that was taken away after attempts were lost on it."""
-    with Client(url) as client:
+    """Hand out a device no more until it is released; a run that has it goes on."""
+    with connect(url) as client:
+        found = client.quarantine(host, device, reason=reason)
+    way_back = f"rankzero hosts release {host} {device} hands it out again"
+    print_answer(found, f"{device} is handed out no more; {way_back}", as_json=as_json)
+
+
+@hosts.command()
+def release(host: HostName, device: DeviceName, *, as_json: Json = False, url: Url = None) -> None:
+    """Hand out a device again that was taken out of use."""
+    with connect(url) as client:
         held_back = [each.name for each in _devices_of(client, host) if each.quarantined_at is not None]
         released = client.release(host, device)
-    if as_json:
-        print_json(released)
-    else:
-        print(f"{device} {'is handed out again' if device in held_back else 'was not in quarantine'}")
+    what = "is handed out again" if device in held_back else "was not in quarantine"
+    print_answer(released, f"{device} {what}", as_json=as_json)
 
 
-@quotas.callback(invoke_without_command=True)
-def list_quotas(context: typer.Context, *, as_json: Json = False, url: Url = None) -> None:
-    """Show quotas and what is used, or with a command change one."""
-    if context.invoked_subcommand is None:
-        _list(Client.quotas, _print_quotas, as_json=as_json, url=url)
-
-
-@quotas.command("set")
-def set_quota(
-    kind: Kind,
-    subject: Subject,
-    max_devices: Annotated[
-        int | None, typer.Option(min=0, help="Most devices held at once; without it there is no limit.")
-    ] = None,
-    share: Annotated[float, typer.Option(help="Weight in the fair share; 1 is everybody's.")] = 1,
-    *,
-    as_json: Json = False,
-    url: Url = None,
-) -> None:
-    """Set the quota of a user or a label, in place of the one it had."""
-    with Client(url) as client:
-        quota = client.set_quota(kind, subject, max_devices=max_devices, share=share)
-    if as_json:
-        print_json(quota)
-    else:
-        print(f"{quota.kind} {quota.subject}: {_limit(quota.max_devices)}, share {quota.share:g}")
-
-
-@quotas.command("delete")
-def delete_quota(kind: Kind, subject: Subject, *, url: Url = None) -> None:
-    """Take the quota of a user or a label away."""
-    with Client(url) as client:
-        client.delete_quota(kind, subject)
-    print(f"{kind} {subject} has no quota")
-
-
-def _list(
-    read: Callable[[Client], Found], show: Callable[[Console, Found], None], *, as_json: bool, url: str | None
-) -> None:
-    with Client(url) as client:
-        found = read(client)
-    if as_json:
-        print_json(found)
-    else:
-        show(Console(), found)
-
-
-def _print_hosts(console: Console, found: Sequence[Host]) -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("HOST", "DEVICE", "MODEL", "JOB", "NOTE"):
-        table.add_column(heading, overflow="fold")
+def _print_hosts(console: Console, found: "Sequence[Host]") -> None:
+    listed = table("HOST", "DEVICE", "MODEL", "JOB", "NOTE")
     for host in found:
-        table.add_row(escape(host.name), "", "", "", escape(host.closed or ""))
+        listed.add_row(escape(host.name), "", "", "", escape(host.closed or ""))
         for device in host.devices:
             model = "simulated" if device.simulated else device.model or ""
             job = "" if device.held_by is None else str(device.held_by["job_id"])
-            table.add_row("", device.name, escape(model), job, escape(_trouble_of(device)))
-    console.print(table if found else "no host has registered; `rankzero up` starts one")
+            listed.add_row("", device.name, escape(model), job, escape(_trouble_of(device)))
+    console.print(listed if found else "no host has registered; `rankzero up` starts one")
 
 
-def _trouble_of(device: HostDevice) -> str:
+def _trouble_of(device: "HostDevice") -> str:
     if device.quarantined_at is None:
         return ""
     return f"not handed out: {device.quarantine_reason or 'in quarantine'}"
 
 
-def _devices_of(client: Client, host: str) -> Sequence[HostDevice]:
+def _devices_of(client: "Client", host: str) -> "Sequence[HostDevice]":
     return [device for each in client.hosts() if each.name == host for device in each.devices]
 
 
-def _tell(host: Host, *, as_json: bool) -> None:
-    if as_json:
-        print_json(host)
-        return
+def _tell(host: "Host", *, as_json: bool) -> None:
     held = sorted({device.held_by["job_id"] for device in host.devices if device.held_by is not None})
     jobs = f"; jobs there: {', '.join(map(str, held))}" if held else ""
-    print(f"{host.name} {f'is {host.closed}' if host.closed else 'takes jobs'}{jobs}")
-
-
-def _print_quotas(console: Console, found: Quotas) -> None:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("KIND", "SUBJECT", "LIMIT", "SHARE", "HELD", "USED LATELY"):
-        table.add_column(heading, overflow="fold")
-    for quota in found.items:
-        use = ("", "") if quota.use is None else (str(quota.use.held_devices), _hours(quota.use.recent_device_s))
-        table.add_row(quota.kind, escape(quota.subject), _limit(quota.max_devices), f"{quota.share:g}", *use)
-    limited = {quota.subject for quota in found.items if quota.kind == "user"}
-    for user in found.users:
-        if user.user not in limited:
-            name = escape(user.user) if user.user is not None else "(nobody)"
-            table.add_row("user", name, "", "", str(user.held_devices), _hours(user.recent_device_s))
-    console.print(table)
-
-
-def _limit(max_devices: int | None) -> str:
-    return "no limit" if max_devices is None else f"{max_devices} device{'' if max_devices == 1 else 's'}"
-
-
-def _hours(device_s: float) -> str:
-    return f"{device_s / 3600:.1f} device-hours"
+    print_answer(host, f"{host.name} {f'is {host.closed}' if host.closed else 'takes jobs'}{jobs}", as_json=as_json)

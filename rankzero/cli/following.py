@@ -1,7 +1,10 @@
 """Following a job on the terminal: a live bar, or lines where there is no terminal."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,7 +14,9 @@ from rich.text import Text
 
 from rankzero.cli.output import in_colour, in_figures
 from rankzero.cli.wording import in_words
-from rankzero.models import Job
+
+if TYPE_CHECKING:
+    from rankzero.models import Job
 
 
 def follow(updates: Iterable[Job], console: Console) -> Job:

@@ -1,10 +1,15 @@
 """What has become of a job so far: its times, its failure, its events."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from rankzero.cli.wording import in_words, since
-from rankzero.models import Attempt, Event, Job
+
+if TYPE_CHECKING:
+    from rankzero.models import Attempt, Event, Job
 
 MOST_WARNINGS = 5
 """So many are shown with a job: the last ones."""

@@ -1,16 +1,23 @@
 """Options and arguments that several commands share, and how their words are read."""
 
 import getpass
+import os
 import re
-from typing import Annotated, Any
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankzero.cli.completing import complete_host, complete_job
 from rankzero.errors import UsageError
+
+if TYPE_CHECKING:
+    from rankzero.client import Client
 
 Url = Annotated[str | None, typer.Option("--url", help="The service; else RANKZERO_URL, else this machine's.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-JobId = Annotated[int, typer.Argument(help="Id of the job.")]
+JobId = Annotated[int, typer.Argument(metavar="ID", help="Id of the job.", autocompletion=complete_job)]
+HostName = Annotated[str, typer.Argument(metavar="HOST", help="Name of the host.", autocompletion=complete_host)]
 Detach = Annotated[bool, typer.Option("--detach", "-d", help="Do not follow the job.")]
 Settings = Annotated[
     list[str] | None,
@@ -32,6 +39,40 @@ StartMode = Annotated[
 
 DEVICE_FORMS = '"0,1", "cuda:0", "cpu", "mps", "auto", or a number of them: "{count: 2}"'
 UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def connect(url: str | None) -> "Client":
+    """Return a client of the service. Loaded here: `--help`, and completing a word, have to be quick."""
+    from rankzero.client import Client
+
+    return Client(url)
+
+
+def service_url(url: str | None) -> str:
+    """Return where the service is, as a client of it would find it, with no token asked for."""
+    from rankzero.connection import DEFAULT_URL, URL_VARIABLE
+
+    return (url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
+
+
+def refuse_lost(context: typer.Context) -> None:
+    """Raise UsageError for options before a command of a group, which would count for nothing there."""
+    for option in context.command.params:
+        if context.params.get(str(option.name)):
+            command, name = f"{context.command_path} {context.invoked_subcommand}", option.opts[0]
+            raise UsageError(f"{name} belongs behind the command: {command} {name} …")
+
+
+def read_secret(prompt: str) -> str:
+    """Return what is typed, unseen, or else all of standard input; never from the command line, which others can read.
+
+    Raises UsageError where there is nothing.
+    """
+    text = getpass.getpass(prompt) if sys.stdin.isatty() else sys.stdin.read()
+    text = text.rstrip("\r\n")
+    if not text:
+        raise UsageError("nothing was given: type it, or send it to standard input")
+    return text
 
 
 def parse_duration(text: str | None) -> float | None:

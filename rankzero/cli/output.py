@@ -1,53 +1,69 @@
 """What the command prints: one JSON document, or tables and lines for people."""
 
+from __future__ import annotations
+
 import json
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from rankzero.cli.history import name_of_failure, times_of, warnings_among
+from rankzero.cli.tables import table
 from rankzero.cli.wording import in_words, since
-from rankzero.fleet import Plan
-from rankzero.models import Attempt, Checkpoint, Device, Event, Failure, Job
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from rankzero.fleet import Plan
+    from rankzero.models import Attempt, Checkpoint, Device, Event, Failure, Job
 
 EXAMPLE = "--model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05"
 """What to submit first: a minute on a CPU."""
+HEADINGS = ("ID", "STATE", "NAME", "DEVICE", "LINE", "PROGRESS", "AGE", "NOTE")
+"""Of a table of jobs."""
 COLOURS = {"succeeded": "green", "failed": "red", "cancelled": "yellow", "running": "cyan", "starting": "cyan"}
 
 
 def print_json(document: BaseModel | Sequence[BaseModel] | Mapping[str, Any]) -> None:
     """Print one JSON document and nothing else; models keep every field that the service sent."""
-    if isinstance(document, BaseModel):
-        content: Any = document.model_dump(mode="json")
-    elif isinstance(document, Mapping):
-        content = document
-    else:
+    if isinstance(document, Mapping):
+        content: Any = document
+    elif isinstance(document, Sequence):
         content = [item.model_dump(mode="json") for item in document]
+    else:
+        content = document.model_dump(mode="json")
     # ASCII, so that no terminal's encoding can stop it half-way.
     sys.stdout.write(json.dumps(content, indent=2) + "\n")
     sys.stdout.flush()
 
 
+def print_answer(document: BaseModel | Mapping[str, Any], line: str, *, as_json: bool) -> None:
+    """Print what was done: for programs a document, for people a line."""
+    if as_json:
+        print_json(document)
+    else:
+        print(line)
+
+
 def print_jobs(console: Console, jobs: Iterable[Job]) -> None:
     """Print a table of jobs."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("ID", "STATE", "NAME", "DEVICE", "LINE", "PROGRESS", "AGE", "NOTE"):
-        table.add_column(heading, overflow="fold")
+    listed = table(*HEADINGS)
     for job in jobs:
-        note = job.reason or (job.failure.message if job.failure and job.state == "failed" else "")
-        place = "" if job.position is None else str(job.position)
-        name, device = escape(job.name), escape(job.device)
-        table.add_row(
-            str(job.id), in_colour(job.state), name, device, place, progress_of(job), age_of(job), escape(note)
-        )
-    console.print(table)
+        ahead, name, device, *rest, note = cells_of(job)
+        listed.add_row(ahead, in_colour(job.state), escape(name), escape(device), *rest, escape(note))
+    console.print(listed)
+
+
+def cells_of(job: Job) -> tuple[str, str, str, str, str, str, str]:
+    """Return what a table of jobs has of one, as text, without its state, which has a colour."""
+    note = job.reason or (job.failure.message if job.failure and job.state == "failed" else "")
+    place = "" if job.position is None else str(job.position)
+    return str(job.id), job.name, job.device, place, progress_of(job), age_of(job), note
 
 
 def print_job(
@@ -208,10 +224,11 @@ def progress_of(job: Job) -> str:
 
 def in_figures(values: Mapping[str, float | None]) -> str:
     """Return metrics in a line, those of training without their prefix."""
-    return "  ".join(f"{name.removeprefix('train/')} {_figure(value)}" for name, value in values.items())
+    return "  ".join(f"{name.removeprefix('train/')} {figure(value)}" for name, value in values.items())
 
 
-def _figure(value: float | None) -> str:
+def figure(value: float | None) -> str:
+    """Return a value of a metric, short enough for a table."""
     if value is None:
         return "not finite"
     is_usual = value == 0 or 1e-3 <= abs(value) < 1e6

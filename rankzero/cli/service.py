@@ -4,16 +4,17 @@ import signal
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from rankzero.cli import exits
+from rankzero.cli.options import Json
 from rankzero.cli.output import EXAMPLE, print_json
-from rankzero.embedded import EmbeddedService, default_data_dir
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+if TYPE_CHECKING:
+    from rankzero.embedded import EmbeddedService
 
 
 def add_service_commands(app: typer.Typer) -> None:
@@ -37,6 +38,8 @@ def up(
 
     Ctrl-C ends running jobs too: they are queued again, and go on from their last checkpoint after the next start.
     """
+    from rankzero.embedded import EmbeddedService, default_data_dir
+
     console = Console(stderr=as_json)
     service = EmbeddedService(
         data_dir=data_dir or default_data_dir(),
@@ -70,6 +73,7 @@ def demo(
     The temporary folder, with the checkpoint in it, stays until the next demo.
     """
     from rankzero.demo import demo_folder, print_result, run_demo
+    from rankzero.embedded import EmbeddedService
 
     # With --json, what is for people goes to standard error.
     console = Console(stderr=as_json)
@@ -98,7 +102,7 @@ def demo(
         raise typer.Exit(exits.OK if done else exits.INTERRUPTED) from None
 
 
-def _print_welcome(console: Console, service: EmbeddedService) -> None:
+def _print_welcome(console: Console, service: "EmbeddedService") -> None:
     console.print(f"RankZero is up at {service.url}; Ctrl-C ends it", highlight=False)
     console.print(f"  data  {service.data_dir}\n  logs  {service.logs}", highlight=False, soft_wrap=True)
     url = "" if service.url.endswith(":8000") else f"RANKZERO_URL={service.url} "

@@ -13,7 +13,6 @@ from rankzero.cli.options import (
     Settings,
     StartFrom,
     StartMode,
-    login_name,
     parse_duration,
     parse_start,
 )
@@ -74,7 +73,7 @@ def described(  # noqa: PLR0917  # Typer passes by name; each is an option of th
 ) -> dict[str, Any]:
     """Return the spec in a file with what flags say on top. Raises UsageError."""
     return merged(
-        _for_somebody(read_spec(file)),
+        read_spec(file),
         job={
             "device": parse_device(device),
             "nproc_per_node": nproc_per_node,
@@ -94,9 +93,3 @@ def described(  # noqa: PLR0917  # Typer passes by name; each is an option of th
         train={"model": model, "data": here(data), "epochs": epochs, "batch": batch, "lr": lr, "recipe": recipe},
         settings=parse_settings(settings or []),
     )
-
-
-def _for_somebody(spec: dict[str, Any]) -> dict[str, Any]:
-    """A spec, for who is logged in where it names nobody: quotas and fair share go by the user."""
-    name = login_name()
-    return spec if name is None else {"user": name} | spec

@@ -1,11 +1,13 @@
 """The commands that describe a job: submit, clone, plan."""
 
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from rankzero import credentials
 from rankzero.cli import exits
 from rankzero.cli.following import follow
 from rankzero.cli.options import (
@@ -17,13 +19,19 @@ from rankzero.cli.options import (
     StartFrom,
     StartMode,
     Url,
+    connect,
+    login_name,
     parse_start,
 )
 from rankzero.cli.output import print_job, print_json, print_plan
 from rankzero.cli.spec_file import merged, parse_device, parse_settings, read_spec
 from rankzero.cli.spec_flags import takes_a_spec
-from rankzero.client import Client
-from rankzero.models import Job
+
+if TYPE_CHECKING:
+    from rankzero.client import Client
+    from rankzero.models import Job
+
+DETACH, CANCEL = "d", "c"
 
 
 def add_submitting_commands(app: typer.Typer) -> None:
@@ -36,10 +44,11 @@ def add_submitting_commands(app: typer.Typer) -> None:
 def submit(spec: dict[str, Any], *, detach: Detach = False, as_json: Json = False, url: Url = None) -> None:
     """Submit a job and follow it to its end; the exit code is the job's result.
 
-    Flags come on top of the file. Ctrl-C stops following, not the job.
+    Flags come on top of the file. Ctrl-C asks whether to detach, so that the job goes on, or to cancel it; a second
+    Ctrl-C detaches.
     """
-    with Client(url) as client:
-        _follow_submitted(client, client.submit(spec), detach=detach, as_json=as_json)
+    with connect(url) as client:
+        _follow_submitted(client, client.submit(_for_somebody(spec, client)), detach=detach, as_json=as_json)
 
 
 def clone(  # noqa: PLR0917  # as for submit
@@ -69,7 +78,7 @@ def clone(  # noqa: PLR0917  # as for submit
         settings=parse_settings(settings or []),
     )
     start = parse_start(start_from or str(job_id), start_mode) if start_from or start_mode else None
-    with Client(url) as client:
+    with connect(url) as client:
         job = client.clone(job_id, changes, start_from=start)
         _follow_submitted(client, job, detach=detach, as_json=as_json)
 
@@ -77,15 +86,24 @@ def clone(  # noqa: PLR0917  # as for submit
 @takes_a_spec
 def plan(spec: dict[str, Any], *, as_json: Json = False, url: Url = None) -> None:
     """Say where a job would start now, or what it would wait for, with nothing submitted."""
-    with Client(url) as client:
-        found = client.plan(spec)
+    with connect(url) as client:
+        found = client.plan(_for_somebody(spec, client))
     if as_json:
         print_json(found)
     else:
         print_plan(Console(), found)
 
 
-def _follow_submitted(client: Client, job: Job, *, detach: bool, as_json: bool) -> None:
+def _for_somebody(spec: dict[str, Any], client: "Client") -> dict[str, Any]:
+    """A spec, for who is logged in here where it names nobody: quotas and fair share go by the user.
+
+    A service that is sent a token knows by that who it is, and lets nobody but an admin name another.
+    """
+    name = None if credentials.find(client.url) else login_name()
+    return spec if name is None else {"user": name} | spec
+
+
+def _follow_submitted(client: "Client", job: "Job", *, detach: bool, as_json: bool) -> None:
     # With --json, what is for people goes to standard error.
     console = Console(stderr=as_json)
     console.print(f"job {job.id} {job.name} is queued", highlight=False, markup=False)
@@ -100,10 +118,35 @@ def _follow_submitted(client: Client, job: Job, *, detach: bool, as_json: bool) 
     raise typer.Exit(exits.OK if detach else exits.of_job(job))
 
 
-def _followed(client: Client, job: Job, console: Console) -> Job:
+def _followed(client: "Client", job: "Job", console: Console) -> "Job":
     try:
-        return follow(client.follow(job.id), console)
+        return follow(client.watch(job.id), console)
     except KeyboardInterrupt:
-        way_back = f"job {job.id} goes on; see it: rankzero show {job.id}; end it: rankzero cancel {job.id}"
-        console.print(way_back, highlight=False)
-        raise typer.Exit(exits.INTERRUPTED) from None
+        if _choice(job, console) == DETACH:
+            raise _detached(job, console) from None
+    try:
+        client.cancel(job.id)
+        return follow(client.watch(job.id), console)
+    except KeyboardInterrupt:
+        raise _detached(job, console) from None
+
+
+def _choice(job: "Job", console: Console) -> str:
+    """What is to become of a job whose follower was interrupted: where nobody can be asked, it goes on."""
+    if not (console.is_terminal and sys.stdin.isatty()):
+        return DETACH
+    answer: str | None = None
+    try:
+        while answer not in ("", DETACH, CANCEL):
+            question = f"job {job.id} goes on: [{DETACH}] detach, or [{CANCEL}] cancel it? ({DETACH}) "
+            answer = console.input(question, markup=False).strip().lower()[:1]
+    except (KeyboardInterrupt, EOFError):
+        console.print()
+        return DETACH
+    return answer or DETACH
+
+
+def _detached(job: "Job", console: Console) -> typer.Exit:
+    way_back = f"job {job.id} goes on; see it: rankzero show {job.id}; end it: rankzero cancel {job.id}"
+    console.print(way_back, highlight=False)
+    return typer.Exit(exits.INTERRUPTED)

@@ -1,7 +1,8 @@
-"""The command `rankzero` as a process, against a real API: what it prints and the exit code it ends with."""
+"""The command against a real API, on one engine since it talks HTTP alone: what it prints, and its exit codes."""
 
 import json
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,17 @@ import pytest
 from jobs.states import Outcome
 from jobs.store.reports import LogPiece
 from tests.api_server import ApiServer
-from tests.integration.command import DETACHED, document, rankzero
+from tests.integration.command import DETACHED, document, rankzero, rankzero_process
+from tests.integration.conftest import api_on_sqlite
 from tests.integration.running_job import saved, start_job
 from tests.ports import PortClaim
 from tests.waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory, migrated_sqlite_template: Path) -> Iterator[ApiServer]:
+    with api_on_sqlite(migrated_sqlite_template, tmp_path_factory.mktemp("api")) as server:
+        yield server
 
 
 def test_a_job_is_submitted_by_flags_on_top_of_a_file(api: ApiServer, tmp_path: Path) -> None:
@@ -119,6 +127,20 @@ def test_show_names_devices_as_simulated_and_the_best_checkpoint(api: ApiServer)
         (("pause", "999999"), None, "no job 999999"),
         (("ls", "--state", "done"), None, "state"),
         (("ls", "--sort", "colour"), None, "sort"),
+        (("ls", "--watch"), None, "on a terminal"),
+        (("ls", "--watch", "--json"), None, "GET /events"),
+        (("why", "999999"), None, "no job 999999"),
+        (("logs", "7", "--search", "a", "-f"), None, "does not go with -f"),
+        (("logs", "7", "-i"), None, "goes with --search"),
+        (("metrics", "7", "--points", "9"), None, "--csv or --json"),
+        (("metrics", "7", "--csv", "--json"), None, "take one"),
+        (("checkpoints", "7", "--delete", "1", "--keep", "best"), None, "one at a time"),
+        (("checkpoints", "7", "-o", "a.pt"), None, "--download"),
+        (("set", "7", "colour=3"), None, "write priority=50"),
+        (("hosts", "--json", "remove", "alpha"), None, "rankzero hosts remove --json"),
+        (("token", "--user", "bob", "create", "ci"), None, "rankzero token create --user"),
+        (("secrets", "set", "wandb"), "", "nothing was given"),
+        (("token", "create", "ci", "--expires-in", "soon"), None, "no duration"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(
@@ -134,7 +156,7 @@ def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(
 
 def test_where_no_service_answers_the_exit_code_is_4() -> None:
     claim = PortClaim()
-    done = rankzero(f"http://127.0.0.1:{claim.port}", "ls")
+    done = rankzero_process(f"http://127.0.0.1:{claim.port}", "ls")
     claim.release()
     assert done.returncode == 4
     assert done.stderr.count("\n") == 1

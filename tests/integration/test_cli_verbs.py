@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from jobs.database import now
 from jobs.states import Outcome
-from jobs.tables import DeviceRow, Host
+from jobs.tables import Host
 from rankzero.cli.options import login_name
 from tests.api_server import ApiServer
 from tests.integration.command import DETACHED, document, rankzero
@@ -44,8 +44,8 @@ def test_a_job_is_paused_resumed_and_gets_another_priority_and_labels(api: ApiSe
         rankzero(api.url, "pause", job_id).stdout == f"job {job_id} is paused; let it go on: rankzero resume {job_id}\n"
     )
     assert rankzero(api.url, "resume", job_id).stdout == f"job {job_id} is queued\n"
-    assert rankzero(api.url, "priority", job_id, "90").stdout == f"job {job_id} is queued, with priority 90\n"
-    assert rankzero(api.url, "label", job_id, "team=a=b", "old-").stdout == f"job {job_id} is labelled team=a=b\n"
+    changed = rankzero(api.url, "set", job_id, "priority=90", "label.team=a=b", "label.old-").stdout
+    assert changed == f"job {job_id} is queued, with priority 90, labelled team=a=b\n"
     assert document(rankzero(api.url, "cancel", job_id, "--json"))["labels"] == {"team": "a=b"}
 
 
@@ -106,9 +106,9 @@ def test_a_host_is_drained_taken_back_and_removed_once_it_is_gone(api: ApiServer
     run = start_job(api.database, api.submit(device="0,1"))
     host = run.placement.host_name
 
-    drained = rankzero(api.url, "hosts", "drain", host, "--note", "new fan").stdout
+    drained = rankzero(api.url, "drain", host, "--note", "new fan").stdout
     listed = rankzero(api.url, "hosts").stdout
-    back = rankzero(api.url, "hosts", "undrain", host).stdout
+    back = rankzero(api.url, "undrain", host).stdout
 
     assert drained.startswith(f"{host} is drained")
     assert "new fan" in drained
@@ -116,16 +116,16 @@ def test_a_host_is_drained_taken_back_and_removed_once_it_is_gone(api: ApiServer
     assert any(host in line and "new fan" in line for line in listed.splitlines())
     assert back == f"{host} takes jobs; jobs there: {run.job_id}\n"
     assert rankzero(api.url, "hosts", "release", host, "cuda:1").stdout == "cuda:1 was not in quarantine\n"
-    with api.database.session_scope() as session:
-        taken = update(DeviceRow).where(DeviceRow.host_name == host, DeviceRow.name == "cuda:1")
-        session.execute(taken.values(quarantined_at=now(session), quarantine_reason="lost 3 attempts"))
+    taken = rankzero(api.url, "hosts", "quarantine", host, "cuda:1", "--reason", "lost 3 attempts").stdout
+    assert taken.startswith("cuda:1 is handed out no more")
+    assert "not handed out: lost 3 attempts" in rankzero(api.url, "hosts").stdout
     assert rankzero(api.url, "hosts", "release", host, "cuda:1").stdout == "cuda:1 is handed out again\n"
     assert "`rankzero hosts` lists" in rankzero(api.url, "hosts", "release", host, "cuda:9").stderr
     assert "drain the host instead" in rankzero(api.url, "hosts", "remove", host).stderr
     run.end(Outcome.SUCCEEDED)
     with api.database.session_scope() as session:
         session.execute(update(Host).where(Host.name == host).values(heartbeat_at=now(session) - timedelta(hours=1)))
-    assert rankzero(api.url, "hosts", "remove", host).stdout == f"{host} is listed no more\n"
+    assert document(rankzero(api.url, "hosts", "remove", host, "--json")) == {"removed": host}
 
 
 def test_quotas_are_set_shown_and_deleted(api: ApiServer) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rankzero.cli.options import parse_duration, parse_start
 from rankzero.cli.spec_file import parse_device
-from rankzero.cli.verbs import parse_change
+from rankzero.cli.verbs import parse_changes
 from rankzero.errors import UsageError
 
 
@@ -52,16 +52,26 @@ def test_what_is_no_start_is_refused(start_from: str | None, mode: str | None, c
 
 
 @pytest.mark.parametrize(
-    ("word", "change"), [("a=b", ("a", "b")), ("a=", ("a", "")), ("a=b-", ("a", "b-")), ("a-", ("a", None))]
+    ("words", "changes"),
+    [
+        (["priority=0"], (0, {})),
+        (["label.a=b"], (None, {"a": "b"})),
+        (["label.a=", "priority=90", "label.a.b=c=d"], (90, {"a": "", "a.b": "c=d"})),
+        (["label.a=b-", "label.c-"], (None, {"a": "b-", "c": None})),
+    ],
 )
-def test_a_label_is_set_or_taken_away(word: str, change: tuple[str, str | None]) -> None:
-    assert parse_change(word) == change
+def test_changes_are_a_priority_and_labels_that_are_set_or_taken_away(
+    words: list[str], changes: tuple[int | None, dict[str, str | None]]
+) -> None:
+    assert parse_changes(words) == changes
 
 
-@pytest.mark.parametrize("word", ["", "-", "a", "=b"])
-def test_what_is_neither_is_refused(word: str) -> None:
-    with pytest.raises(UsageError, match="key=value, or as key-"):
-        parse_change(word)
+@pytest.mark.parametrize(
+    "word", ["", "priority", "priority=", "priority=high", "priority=-1", "label.=b", "label.-", "a=b", "label.a"]
+)
+def test_what_is_no_change_is_refused(word: str) -> None:
+    with pytest.raises(UsageError, match=r"label\.team-"):
+        parse_changes([word])
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ import pytest
 from rich.console import Console
 
 from rankzero.cli import exits, following
+from rankzero.cli.advice import ADVICE, advice_on
 from rankzero.cli.following import describe, follow, metrics_of
 from rankzero.cli.history import describe_event
+from rankzero.cli.metrics import course_of
 from rankzero.cli.output import (
     batch_of,
     describe_failure,
@@ -21,10 +23,13 @@ from rankzero.cli.output import (
     progress_of,
     training_of,
 )
+from rankzero.cli.watching import table_of
+from rankzero.cli.why import account_for
 from rankzero.cli.wording import in_words
 from rankzero.errors import EmbeddedError, RankzeroError, RefusedError, UnreachableError, UsageError
 from rankzero.fleet import Plan
 from rankzero.models import Attempt, Checkpoint, Event, Failure, Job, Progress
+from trainer.errors import Cause
 
 AT = datetime.now(UTC)
 
@@ -319,3 +324,70 @@ def planned(plan: dict[str, Any]) -> list[str]:
     output = io.StringIO()
     print_plan(Console(file=output, width=200), Plan.model_validate(plan))
     return output.getvalue().splitlines()
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_table_that_changes_has_a_line_for_each_job_and_no_more_than_the_terminal_has() -> None:
+    long = "a name that is far longer than there is room for in a table"
+    jobs = [job("queued", id=number, name=long, reason=f"waits for {long}") for number in range(100, 140)]
+    console = Console(file=Screen(), width=80, height=24, color_system=None)
+
+    with console.capture() as capture:
+        console.print(table_of(jobs, console, silent_s=9))
+    heading, *rows, below = capture.get().splitlines()
+
+    assert heading.split() == ["ID", "STATE", "NAME", "DEVICE", "LINE", "PROGRESS", "AGE", "NOTE"]
+    assert [row.split()[:2] for row in rows] == [[str(number), "queued"] for number in range(100, 120)]
+    assert max(map(len, (heading, *rows, below))) <= 80
+    assert re.fullmatch(r"..:..:..; 40 jobs; 20 more than there are rows for; the service has not .*", below)
+
+
+@pytest.mark.parametrize(
+    ("values", "course"),
+    [
+        ([0.0, 1.0], "▁█"),
+        ([5.0, 5.0, 5.0], "▁▁▁"),
+        ([0.0, None, 7.0, 3.6], "▁x█▅"),
+        ([None, None], "xx"),
+        ([-1.7e308, 1.7e308], "▁█"),
+        (list(map(float, range(40))), "▁▁▂▂▂▃▃▄▄▄▅▅▆▆▆▇▇███"),
+    ],
+)
+def test_the_course_of_a_metric_is_drawn_between_its_lowest_and_highest_value(
+    values: list[float | None], course: str
+) -> None:
+    assert course_of(values) == course
+
+
+def test_what_a_waiting_job_waits_for_and_when_it_starts_is_told() -> None:
+    soon = AT + timedelta(minutes=10, seconds=30)
+    in_the_way = [{"host": "alpha", "device": f"cuda:{index}", "job_id": 3 + index} for index in (0, 1)]
+    account = account_for(
+        job(
+            "queued", reason="waits for cuda:0 (job 3) on alpha", position=2, predicted_start=soon, waits_for=in_the_way
+        ),
+        [],
+    )
+    assert account.because[:2] == ["waits for cuda:0 (job 3) on alpha", "cuda:1 on alpha: job 4"]
+    assert account.because[2].startswith("its place in the line: 2; starts in about 10m ")
+    assert account.to_do == ["rankzero set 7 priority=N moves it in the line; its priority is 50"]
+
+
+def test_of_a_job_that_nobody_has_planned_it_is_told_who_would_and_of_one_that_was_lost_why() -> None:
+    lost = Failure(cause="hang", message="rank 1 made no progress for 60 s", rank=1)
+    account = account_for(job("queued", failure=lost, not_before=datetime.now(UTC) + timedelta(seconds=90)), [])
+    assert account.because[0] == "waits for the next plan, which a worker makes within seconds"
+    assert re.fullmatch(r"it rests for 1m (29|30)s more after an attempt was lost", account.because[1])
+    assert account.because[2] == "its attempt before: hang: rank 1 made no progress for 60 s"
+    assert "rankzero doctor" in account.to_do[0]
+
+
+def test_every_cause_of_a_failure_has_advice_that_names_the_job() -> None:
+    assert set(ADVICE) == {cause.value for cause in Cause}
+    for cause in Cause:
+        assert "{" not in advice_on(cause, 7)
+    assert advice_on("of_a_later_release", 7).endswith("rankzero retry 7 goes on from its last checkpoint")

@@ -63,6 +63,18 @@ def test_importing_a_service_module_loads_no_torch(module: str) -> None:
     assert found.stdout.split() == []
 
 
+def test_help_and_the_completion_of_words_load_no_client_and_no_service() -> None:
+    wanted = ("httpx2", "pydantic", "pandas", "sqlalchemy", "psutil")
+    found = subprocess.run(
+        [sys.executable, "-c", f"import sys, rankzero.cli.app; print(*sorted(set({wanted}) & set(sys.modules)))"],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (found.returncode, found.stdout.split()) == (0, []), found.stderr
+
+
 def test_the_contracts_hold() -> None:
     lint = lint_imports(ROOT)
     assert lint.returncode == 0, lint.stdout
