@@ -280,6 +280,12 @@ def test_what_fails_leaves_no_trace_of_having_been_done(guarded: GuardedApi) -> 
     assert not [each for each in items if each["subject"] == f"jobs/{job_id}" and each["action"] == "retry_job"]
 
 
+def test_without_a_key_no_secret_is_stored_and_the_answer_says_how_to_make_one(guarded: GuardedApi) -> None:
+    answer = guarded.by("root").put("/secrets/wandb", json={"value": "x"})
+    assert answer.status_code == 409
+    assert "python -m jobs.sealing" in answer.json()["detail"]
+
+
 def test_a_name_made_to_lead_to_this_machine_is_not_served(api: ApiServer) -> None:
     answer = api.http.get("/jobs", headers={"Host": "evil.example"})
     assert answer.status_code == 421

@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import psutil
 import pytest
+from s3fs import S3FileSystem
 from sqlalchemy import update
 
 from jobs.states import Outcome
@@ -20,6 +21,7 @@ from tests.integration.conftest import api_on_sqlite
 from tests.integration.running_job import saved, start_job
 from tests.integration.store.conftest import Service
 from tests.integration.test_api_errors import problem_of
+from tests.object_store import ROOT, ObjectStore
 from tests.waiting import wait_until
 from worker import storage
 from worker.files import Files
@@ -116,7 +118,7 @@ def test_a_range_behind_the_end_is_refused_and_what_is_none_is_ignored(api: ApiS
 
 def test_a_large_checkpoint_is_sent_a_block_at_a_time(api: ApiServer, run: SavingRun) -> None:
     run.save(1)
-    path, size = run.run_dir.checkpoints / name(1), 512 * 1024**2
+    path, size = run.run_dir.checkpoints / name(1), 256 * 1024**2
     with path.open("r+b") as file:
         file.truncate(size)  # all holes: it costs no disk
     with run.database.session_scope() as session:
@@ -195,6 +197,37 @@ def test_what_is_no_id_of_a_checkpoint_leads_nowhere(api: ApiServer, run: Saving
         answer = api.http.get(url)
         assert answer.status_code in (404, 422)
         assert answer.headers["content-type"].startswith("application/problem+json")
+
+
+@pytest.fixture
+def with_store(
+    migrated_sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[ApiServer, ObjectStore]]:
+    """The API of a service whose checkpoint root is in an object store."""
+    with ObjectStore() as store:
+        for variable, value in (store.variables | {"RANKZERO_CHECKPOINT_ROOT": ROOT}).items():
+            monkeypatch.setenv(variable, value)
+        with api_on_sqlite(migrated_sqlite_template, tmp_path) as server:
+            yield server, store
+
+
+def test_a_copy_in_an_object_store_is_served_whole_and_in_part_and_named_where_the_store_is_silent(
+    with_store: tuple[ApiServer, ObjectStore], tmp_path: Path
+) -> None:
+    api, store = with_store
+    run = run_on(api, tmp_path / "runs")
+    path = run.save(1)
+    copy = f"{ROOT}/job-1/{path.name}"
+    S3FileSystem().pipe_file(copy, run.contents[1])
+    path.unlink()
+    with run.database.session_scope() as session:
+        session.execute(update(Checkpoint).values(copy_url=copy))
+    whole = api.http.get(f"{path_of(run, 1)}/file")
+    assert (whole.status_code, whole.content) == (200, run.contents[1]), whole.text
+    part = api.http.get(f"{path_of(run, 1)}/file", headers={"Range": "bytes=5-9"})
+    assert (part.status_code, part.content) == (206, run.contents[1][5:10])
+    store.stop()
+    assert problem_of(api.http.get(f"{path_of(run, 1)}/file"), 409)["copy_url"] == copy
 
 
 @pytest.fixture

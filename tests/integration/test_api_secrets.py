@@ -17,6 +17,7 @@ from tests.api_server import ApiServer
 from tests.integration.guarded_api import GuardedApi
 from tests.service import Service
 from tests.waiting import wait_until
+from trainer.run_dir import RUN_DIR_VARIABLE
 
 VALUE = "s3cr3t-\u00e9-of-these-tests"
 PROGRAM = """
@@ -85,12 +86,6 @@ def test_a_name_that_is_none_is_refused(sealed: GuardedApi, name: str) -> None:
     assert put(sealed, name).status_code == 422
 
 
-def test_without_a_key_the_answer_says_how_to_make_one(guarded: GuardedApi) -> None:
-    answer = put(guarded, "wandb")
-    assert answer.status_code == 409
-    assert "python -m jobs.sealing" in answer.json()["detail"]
-
-
 @pytest.mark.parametrize(
     ("train", "secrets", "field"),
     [
@@ -122,6 +117,7 @@ def test_a_secret_is_in_the_environment_of_its_program_and_nowhere_else(
     ):
         service.start_worker()
         assert api.http.put("/secrets/wandb", json={"value": VALUE}).status_code == 200
+        webhook = api.post("/webhooks", {"url": "https://hooks.example/told"}).headers["Location"]
         train = {"recipe": "script", "options": {"script": str(tmp_path / "program.py"), "args": [str(tmp_path)]}}
         job_id = api.submit(device="0", train=train, secrets={"API_KEY": "wandb"})
         wait_until(
@@ -131,14 +127,20 @@ def test_a_secret_is_in_the_environment_of_its_program_and_nowhere_else(
         )
         assert (tmp_path / "told").read_text() == repr([sha256(VALUE.encode()).hexdigest(), None])
         assert not [process for process in psutil.process_iter() if VALUE in " ".join(_command(process))]
-        supervisor = psutil.Process(service.supervisor_pid(job_id))
-        assert VALUE not in supervisor.environ().values()
+        told = [each for process in psutil.process_iter() if VALUE in (each := _environment(process)).values()]
+        (of_run,) = {each[RUN_DIR_VARIABLE] for each in told}  # the launcher and its rank, and nobody else
+        assert f"/job-{job_id}/" in of_run
+        assert VALUE not in psutil.Process(service.supervisor_pid(job_id)).environ().values()
         (tmp_path / "go").touch()
         service.wait_for(job_id, State.SUCCEEDED)
         shown = [
             api.http.get(path).text
-            for path in (f"/jobs/{job_id}", f"/jobs/{job_id}/events", f"/jobs/{job_id}/logs", "/secrets", "/audit")
+            for path in (
+                *(f"/jobs/{job_id}{part}" for part in ("", "/attempts", "/events", "/logs", "/logs/download")),
+                *("/secrets", "/audit", f"{webhook}/deliveries", "/hosts", "/metrics"),
+            )
         ]
+        assert api.http.get(f"{webhook}/deliveries").json()["items"]
         assert not [text for text in shown if VALUE in text or json.dumps(VALUE) in text]
         assert not _rows_with(service, VALUE)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -151,6 +153,13 @@ def _command(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.Error:  # it has ended
         return []
+
+
+def _environment(process: psutil.Process) -> dict[str, str]:
+    try:
+        return process.environ()
+    except psutil.Error:  # it has ended, or is somebody else's
+        return {}
 
 
 def _rows_with(service: Service, text: str) -> list[str]:
