@@ -32,6 +32,7 @@ def complete(schema: dict[str, Any]) -> None:
         _keep_possible_errors(path, operation)
         _only_problems(operation["responses"])
         _add_headers(operation)
+        _describe_events(operation["responses"])
         _add_examples(operation)
         for parameter in operation.get("parameters", []):
             _refuse_null(parameter["schema"])
@@ -56,7 +57,7 @@ _POSSIBLE: dict[str, Callable[[str, Operation], bool]] = {
     "400": _has_body,
     "401": _is_guarded,
     "403": _is_guarded,
-    "404": lambda path, _operation: "{" in path,
+    "404": lambda path, _operation: "{" in path or path == "/events",  # of jobs that are named in its query
     "413": _has_body,
     "415": _has_body,
     "421": _is_guarded,
@@ -79,6 +80,25 @@ def _only_problems(responses: dict[str, Any]) -> None:
     for response in responses.values():
         if MEDIA_TYPE in response.get("content", {}):
             response["content"] = {MEDIA_TYPE: response["content"][MEDIA_TYPE]}
+
+
+EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "description": "Its topic; or `hello`, `reset`, which are about the stream."},
+        "id": {"type": "string", "description": "What a client that comes back sends as `Last-Event-ID`."},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "retry": {"type": "integer", "description": "Milliseconds after which one that lost the stream comes back."},
+    },
+    "required": ["event", "data"],
+}
+
+
+def _describe_events(responses: dict[str, Any]) -> None:
+    """Say of a stream what each event is, as OpenAPI 3.2 does; the whole of it is no text that ends."""
+    for response in responses.values():
+        if "text/event-stream" in response.get("content", {}):
+            response["content"]["text/event-stream"] = {"itemSchema": EVENT}
 
 
 _LOCATED = ("submit_job", "clone_job", "create_user", "create_webhook")

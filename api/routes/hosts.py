@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Path, Query
 
 from api.access import Admin, Viewer
+from api.errors import CONFLICT
 from api.fields import SPARSE, SparseAnswer, picked
 from api.fleet import Drain, Host, Hosts
 from api.host_views import view_host, view_hosts
@@ -52,7 +53,7 @@ def undrain_host(name: Name, by: Admin) -> Host:
     return host
 
 
-@router.delete("/{name}", status_code=204, summary="Remove a host")
+@router.delete("/{name}", status_code=204, summary="Remove a host", responses=CONFLICT)
 def remove_host(name: Name, by: Admin) -> None:
     """Forget a host that is gone for good; a worker that registers under its name brings it back.
 

@@ -66,6 +66,11 @@ def test_what_is_to_be_read_from_headers_is_named(schema: dict[str, Any]) -> Non
     assert set(schema["paths"]["/jobs"]["post"]["responses"]["201"]["headers"]) == {"Location"}
 
 
+def test_a_stream_says_what_each_of_its_events_is(schema: dict[str, Any]) -> None:
+    content = schema["paths"]["/events"]["get"]["responses"]["200"]["content"]
+    assert set(content["text/event-stream"]["itemSchema"]["properties"]) == {"event", "id", "data", "retry"}
+
+
 def test_every_body_has_an_example_that_fits(schema: dict[str, Any]) -> None:
     with_body = {
         operation["operationId"]: operation["requestBody"]["content"]["application/json"]
