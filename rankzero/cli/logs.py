@@ -1,8 +1,7 @@
 """The command that prints what ranks have printed."""
 
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,9 +14,6 @@ from rankzero.errors import UsageError
 if TYPE_CHECKING:
     from rankzero.client import Client
     from rankzero.models import LogChunk
-
-POLL_S = 0.5
-"""Seconds between two looks for new output."""
 
 
 def add_log_commands(app: typer.Typer) -> None:
@@ -46,10 +42,10 @@ def logs(  # noqa: PLR0917  # Typer passes by name; each is an option of the com
         raise UsageError("--ignore-case goes with --search")
     with connect(url) as client:
         job = client.get(job_id)
-        if search is not None:
-            chunks = client.logs(job_id, rank=rank, attempt=attempt, search=search, ignore_case=ignore_case)
+        if follow_on and not job.is_over:
+            chunks = _followed(client, job_id, rank=rank, attempt=attempt, tail=tail)
         else:
-            chunks = _chunks(client, job_id, rank=rank, attempt=attempt, tail=tail, until_over=follow_on)
+            chunks = client.logs(job_id, rank=rank, attempt=attempt, tail=tail, search=search, ignore_case=ignore_case)
         if as_json:
             print_json(list(chunks))
             return
@@ -65,19 +61,38 @@ def logs(  # noqa: PLR0917  # Typer passes by name; each is an option of the com
             Console(stderr=True).print(f"the ranks of job {job_id} {told}", highlight=False, markup=False)
 
 
-def _chunks(
-    client: "Client", job_id: int, *, rank: int | None, attempt: int | None, tail: int | None, until_over: bool
+def _followed(
+    client: "Client", job_id: int, *, rank: int | None, attempt: int | None, tail: int | None
 ) -> "Iterator[LogChunk]":
-    after = 0
-    while True:
-        # Asked before the output is read: what a job printed is shipped before its end is written.
-        is_over = client.get(job_id).is_over
-        for chunk in client.logs(job_id, rank=rank, attempt=attempt, after=after, tail=tail):
-            after, tail = chunk.id, None
-            yield chunk
-        if is_over or not until_over:
+    """Yield the output, or the end of it, and then what comes, until the job is over: each piece once."""
+    from rankzero.models import TERMINAL
+    from rankzero.news import EventNews, Hello, LogNews, Reset
+
+    def wanted(chunk: "LogChunk") -> bool:
+        return rank in (None, chunk.rank) and attempt in (None, chunk.attempt)
+
+    # By where they begin, not by their ids: those of two hosts come in no order, and of a tail the first is a part.
+    told: dict[tuple[int, int], int] = {}
+
+    def fresh(chunks: "Iterable[LogChunk]") -> "Iterator[LogChunk]":
+        for chunk in chunks:
+            key = (chunk.attempt, chunk.rank)
+            if wanted(chunk) and chunk.offset > told.get(key, -1):
+                told[key] = chunk.offset
+                yield chunk
+
+    for news in client.stream(jobs=[job_id], topics=["jobs", "logs"]):
+        if isinstance(news, (Hello, Reset)):
+            # Asked before the output is read: what a job printed is shipped before its end is written.
+            is_over = client.get(job_id).is_over
+            yield from fresh(client.logs(job_id, rank=rank, attempt=attempt, tail=tail))
+            if is_over:
+                return
+            tail = None  # after a reset all that was missed is wanted
+        elif isinstance(news, LogNews):
+            yield from fresh(news.items)
+        elif isinstance(news, EventNews) and news.event.to_state in TERMINAL:
             return
-        time.sleep(POLL_S)
 
 
 class _Lines:

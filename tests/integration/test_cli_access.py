@@ -1,5 +1,6 @@
 """The command towards a service that asks for tokens: logging in, users, tokens, secrets, webhooks."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,6 +65,18 @@ def test_what_takes_another_role_names_it(api: GuardedApi) -> None:
     refused = by(api, "vera", "users")
     assert refused.returncode == 2
     assert refused.stderr.startswith("rankzero: this takes the role admin; the token of vera has viewer; ")
+
+
+def test_the_doctor_says_to_log_in_and_then_as_whom(api: GuardedApi, tmp_path: Path) -> None:
+    here = {"XDG_DATA_HOME": str(tmp_path)}
+    outside = rankzero(api.url, "doctor", "--json", **here)
+    inside = rankzero(api.url, "doctor", "--json", **here, RANKZERO_TOKEN=api.tokens["vera"])
+
+    logins = [json.loads(done.stdout)["checks"][4] for done in (outside, inside)]
+    assert [(each["check"], each["verdict"]) for each in logins] == [("login", "bad"), ("login", "ok")]
+    assert "rankzero login" in logins[0]["seen"]
+    assert logins[1]["seen"] == "vera, viewer"
+    assert outside.returncode == 1
 
 
 def test_users_are_added_changed_and_given_tokens(api: GuardedApi) -> None:

@@ -13,7 +13,7 @@ from jobs.states import Outcome
 from jobs.store.reports import LogPiece, MetricPoint
 from tests.api_server import ApiServer
 from tests.integration.checkpoint_files import SavingRun, saving
-from tests.integration.command import document, rankzero
+from tests.integration.command import document, on_a_terminal, rankzero
 from tests.integration.conftest import api_on_sqlite
 from tests.integration.running_job import start_job
 from tests.integration.store.conftest import Service
@@ -80,6 +80,23 @@ def test_the_last_lines_of_each_rank_are_shown_and_what_follows_them(api: ApiSer
 
     assert rankzero(api.url, "logs", job_id, "--tail", "1").stdout.splitlines() == ["[rank 0] three", "[rank 1] zwei"]
     assert rankzero(api.url, "logs", job_id, "-n", "2", "-f", "--rank", "0").stdout == "two\nthree\n"
+
+
+def test_output_is_followed_from_its_last_lines_to_the_end_of_the_job(api: ApiServer) -> None:
+    run = start_job(api.database, api.submit(device="0,1"))
+    run.add(logs=[LogPiece(0, 0, "one\ntwo\n"), LogPiece(1, 0, "eins\n")])
+
+    with on_a_terminal(api.url, "logs", str(run.job_id), "-f", "--tail", "1") as terminal:
+        terminal.wait_for(r"\[rank 0\] two\r?\n\[rank 1\] eins")
+        run.add(logs=[LogPiece(1, 5, "zwei\ndr"), LogPiece(0, 8, "three\n")])
+        terminal.wait_for(r"\[rank 0\] three")
+        run.add(logs=[LogPiece(1, 12, "ei\n")])
+        run.end(Outcome.SUCCEEDED)
+        code = terminal.exit_code()
+
+    assert code == 0
+    lines = ["[rank 0] two", "[rank 1] eins", "[rank 1] zwei", "[rank 0] three", "[rank 1] drei"]
+    assert terminal.text.splitlines() == lines
 
 
 def test_output_is_searched(api: ApiServer) -> None:
