@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from jobs.spec import MOST_LABELS, LabelKey, LabelValue
-from jobs.webhooks import Topic, WebhookUrl
+from jobs.webhooks import WebhookTopic, WebhookUrl
 
-Topics = Annotated[list[Topic], Field(max_length=64)]
+Topics = Annotated[list[WebhookTopic], Field(max_length=64)]
 Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=MOST_LABELS)]
 Description = Annotated[str, Field(max_length=255, pattern=r"^[^\x00]*$")]
 

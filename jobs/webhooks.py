@@ -17,7 +17,7 @@ TEST = "webhook.test"
 """The topic of a message that somebody asked for to see whether it arrives; no event has it."""
 
 
-class Topic(StrEnum):
+class WebhookTopic(StrEnum):
     """What a webhook can be told of."""
 
     QUEUED = "job.queued"

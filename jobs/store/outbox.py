@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from jobs.database import now
 from jobs.states import State
 from jobs.tables import Checkpoint, Delivery, Job, Placement, Webhook
-from jobs.webhooks import TEST, CheckpointTold, Data, FailureTold, JobTold, Message, Topic
+from jobs.webhooks import TEST, CheckpointTold, Data, FailureTold, JobTold, Message, WebhookTopic
 
 LONGEST_MESSAGE = 2000
 """Characters of a failure's message that are sent: whoever wants more of it asks for the job."""
@@ -18,14 +18,14 @@ LONGEST_MESSAGE = 2000
 
 def tell_of_state(session: Session, job: Job, *, from_state: State | None, at: datetime) -> None:
     """Write the deliveries that tell of the state that a job has just come to."""
-    topic = Topic(f"job.{job.state}")
+    topic = WebhookTopic(f"job.{job.state}")
     for webhook in _listeners(session, topic, job.labels):
         _add(session, webhook, topic, Data(job=_told(job, from_state)), at=at)
 
 
 def tell_of_best(session: Session, placement: Placement, path: str) -> None:
     """Write the deliveries that tell of the checkpoint at `path`, which an attempt has just saved as its job's best."""
-    if not (listeners := _listeners(session, Topic.BEST)):
+    if not (listeners := _listeners(session, WebhookTopic.BEST)):
         return  # most jobs save a best checkpoint in most epochs: nothing more is read where nobody wants to know
     job = session.get_one(Job, placement.job_id)
     mine = (Checkpoint.job_id == job.id, Checkpoint.attempt == placement.attempt, Checkpoint.path == path)
@@ -34,7 +34,7 @@ def tell_of_best(session: Session, placement: Placement, path: str) -> None:
     told = CheckpointTold.model_validate(checkpoint, from_attributes=True)
     for webhook in listeners:
         if _is_wanted(webhook, job.labels):
-            _add(session, webhook, Topic.BEST, Data(job=_told(job, None), checkpoint=told), at=at)
+            _add(session, webhook, WebhookTopic.BEST, Data(job=_told(job, None), checkpoint=told), at=at)
 
 
 def add_test(session: Session, webhook: Webhook, *, at: datetime) -> Delivery:
@@ -44,7 +44,7 @@ def add_test(session: Session, webhook: Webhook, *, at: datetime) -> Delivery:
     return delivery
 
 
-def _listeners(session: Session, topic: Topic, labels: dict[str, str] | None = None) -> list[Webhook]:
+def _listeners(session: Session, topic: WebhookTopic, labels: dict[str, str] | None = None) -> list[Webhook]:
     """Return the webhooks that want to be told; with no `labels`, those of jobs with any."""
     # All of them, which are few: what each wants is JSON, and no database finds that any sooner.
     live = select(Webhook).where(Webhook.enabled, Webhook.deleted_at.is_(None)).order_by(Webhook.id)

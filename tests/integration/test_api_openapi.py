@@ -36,6 +36,11 @@ def test_every_operation_has_an_id_a_summary_a_description_and_a_described_tag(s
         assert set(operation["tags"]) <= described, operation["operationId"]
 
 
+def test_every_model_has_a_name_of_its_own(schema: dict[str, Any]) -> None:
+    # Of two with one name, each would be called by its module too, in every client that is made of the schema.
+    assert [name for name in schema["components"]["schemas"] if "__" in name] == []
+
+
 def test_every_parameter_and_field_that_is_sent_says_what_it_is(schema: dict[str, Any]) -> None:
     silent = [
         (operation["operationId"], parameter["name"])

@@ -14,7 +14,7 @@ from jobs.errors import StaleAttemptError
 from jobs.states import Intent, Outcome
 from jobs.store import jobs, reports, verbs
 from jobs.tables import Delivery, Webhook
-from jobs.webhooks import Topic
+from jobs.webhooks import WebhookTopic
 from tests.integration.running_job import saved
 from tests.integration.store.conftest import Service
 
@@ -71,7 +71,7 @@ def test_every_state_that_a_job_comes_to_is_told_in_order_and_due_at_once(servic
 
 
 def test_a_webhook_is_told_of_its_topics_and_labels_only(service: Service) -> None:
-    ends = register(service.database, topics=[Topic.SUCCEEDED, Topic.CANCELLED])
+    ends = register(service.database, topics=[WebhookTopic.SUCCEEDED, WebhookTopic.CANCELLED])
     vision = register(service.database, labels={"team": "vision", "stage": "night"})
     disabled = register(service.database, enabled=False)
     with service.database.session_scope(read_only=True) as session:
@@ -104,7 +104,7 @@ def test_what_is_rolled_back_is_not_told(service: Service) -> None:
 def test_a_failure_is_told_without_its_traceback_and_its_output_and_with_so_much_of_its_message(
     service: Service,
 ) -> None:
-    webhook_id = register(service.database, topics=[Topic.FAILED])
+    webhook_id = register(service.database, topics=[WebhookTopic.FAILED])
     report = {"cause": "data", "message": "x" * 5000, "rank": 1, "traceback": "secret", "log_tail": "secret"}
 
     service.end(service.run(), Outcome.FAILED, failure=report)
@@ -115,7 +115,7 @@ def test_a_failure_is_told_without_its_traceback_and_its_output_and_with_so_much
 
 
 def test_a_job_that_waits_again_after_a_loss_is_told_as_queued_with_what_it_was_lost_by(service: Service) -> None:
-    webhook_id = register(service.database, topics=[Topic.QUEUED])
+    webhook_id = register(service.database, topics=[WebhookTopic.QUEUED])
     placement = service.run()
 
     service.run_out(placement)
@@ -128,8 +128,8 @@ def test_a_job_that_waits_again_after_a_loss_is_told_as_queued_with_what_it_was_
 
 
 def test_a_best_checkpoint_is_told_once_and_another_not_at_all(service: Service) -> None:
-    webhook_id = register(service.database, topics=[Topic.BEST])
-    deaf = register(service.database, topics=[Topic.BEST], labels={"team": "other"})
+    webhook_id = register(service.database, topics=[WebhookTopic.BEST])
+    deaf = register(service.database, topics=[WebhookTopic.BEST], labels={"team": "other"})
     placement = service.run()
     best = saved("/runs/best.pt", step=7)
     for file in (best, best, replace(saved("/runs/last.pt", step=9), best=False)):
@@ -145,7 +145,7 @@ def test_a_best_checkpoint_is_told_once_and_another_not_at_all(service: Service)
 
 
 def test_one_path_that_two_attempts_save_to_is_told_as_the_checkpoint_of_each(service: Service) -> None:
-    webhook_id = register(service.database, topics=[Topic.BEST])
+    webhook_id = register(service.database, topics=[WebhookTopic.BEST])
     first = service.run()
     with service.database.session_scope() as session:
         reports.add_checkpoint(session, first, saved("/shared/best.pt", step=1))
@@ -161,7 +161,7 @@ def test_one_path_that_two_attempts_save_to_is_told_as_the_checkpoint_of_each(se
 
 
 def test_a_stale_attempt_tells_nothing(service: Service) -> None:
-    webhook_id = register(service.database, topics=[Topic.BEST])
+    webhook_id = register(service.database, topics=[WebhookTopic.BEST])
     placement = service.run()
     service.run_out(placement)
     service.expire()
