@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from rankzero.cli.history import describe_event
-from rankzero.cli.options import JobId, Json, Url, connect
+from rankzero.cli.options import PATIENCE_S, JobId, Json, Url, connect
 from rankzero.cli.output import EXAMPLE, print_job, print_jobs, print_json
 from rankzero.cli.spec_file import parse_labels
 from rankzero.cli.watching import watch
@@ -44,7 +44,7 @@ def ls(  # noqa: PLR0917  # Typer passes by name; each is an option of the comma
     if watched and as_json:
         raise UsageError("--watch shows a table for people; a pipeline reads GET /events")
     labels = parse_labels(label or [])
-    with connect(url) as client:
+    with connect(url, patience_s=0 if watched else PATIENCE_S) as client:
 
         def read() -> "list[Job]":
             found = client.list(state=state or (), labels=labels, name=name, user=user, parent=parent, sort=sort)

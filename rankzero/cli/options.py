@@ -38,14 +38,18 @@ StartMode = Annotated[
 ]
 
 DEVICE_FORMS = '"0,1", "cuda:0", "cpu", "mps", "auto", or a number of them: "{count: 2}"'
+PATIENCE_S = 10.0
+"""For how long a service that is away is tried: somebody waits."""
+FOLLOWING_S = 60.0
+"""The same where a job is followed: it is the service's restart that is waited for."""
 UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
-def connect(url: str | None) -> "Client":
+def connect(url: str | None, *, patience_s: float = PATIENCE_S) -> "Client":
     """Return a client of the service. Loaded here: `--help`, and completing a word, have to be quick."""
     from rankzero.client import Client
 
-    return Client(url)
+    return Client(url, patience_s=patience_s)
 
 
 def service_url(url: str | None) -> str:

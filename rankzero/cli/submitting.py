@@ -12,6 +12,7 @@ from rankzero.cli import exits
 from rankzero.cli.following import follow
 from rankzero.cli.options import (
     DEVICE_FORMS,
+    FOLLOWING_S,
     Detach,
     JobId,
     Json,
@@ -47,7 +48,7 @@ def submit(spec: dict[str, Any], *, detach: Detach = False, as_json: Json = Fals
     Flags come on top of the file. Ctrl-C asks whether to detach, so that the job goes on, or to cancel it; a second
     Ctrl-C detaches.
     """
-    with connect(url) as client:
+    with connect(url, patience_s=FOLLOWING_S) as client:
         _follow_submitted(client, client.submit(_for_somebody(spec, client)), detach=detach, as_json=as_json)
 
 
@@ -78,7 +79,7 @@ def clone(  # noqa: PLR0917  # as for submit
         settings=parse_settings(settings or []),
     )
     start = parse_start(start_from or str(job_id), start_mode) if start_from or start_mode else None
-    with connect(url) as client:
+    with connect(url, patience_s=FOLLOWING_S) as client:
         job = client.clone(job_id, changes, start_from=start)
         _follow_submitted(client, job, detach=detach, as_json=as_json)
 
