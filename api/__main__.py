@@ -37,7 +37,8 @@ def main() -> None:
     sockets = None if options.fd is None else [socket.socket(fileno=options.fd)]
     try:
         configure_logs()
-        access = get_settings().access or _access_at(options.host if sockets is None else _address(sockets[0]))
+        address = options.host if sockets is None else _address(sockets[0])
+        access = get_settings().access or _access_at(address, is_behind_proxy=options.forwarded_allow_ips is not None)
     except InvalidSettingsError as error:
         sys.exit(f"rankzero api: {error}")
     if access is Access.TOKENS and (reason := _why_unusable()):
@@ -64,9 +65,13 @@ def _proxies(text: str) -> list[str]:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _access_at(address: str) -> Access:
-    """Return how principals are known where the settings do not say, by the address that is listened on."""
-    return Access.LOOPBACK if address == "localhost" or is_loopback(address) else Access.TOKENS
+def _access_at(address: str, *, is_behind_proxy: bool) -> Access:
+    """Return how principals are known where the settings do not say, by the address that is listened on.
+
+    What a proxy on this machine passes on comes from it, whoever sent it.
+    """
+    is_here_alone = address == "localhost" or is_loopback(address)
+    return Access.LOOPBACK if is_here_alone and not is_behind_proxy else Access.TOKENS
 
 
 def _address(listener: socket.socket) -> str:
