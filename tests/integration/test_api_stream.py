@@ -203,8 +203,8 @@ def test_a_client_that_reads_the_job_after_hello_sees_each_state_in_one_of_the_t
         assert next_of(events, "jobs").data["event"]["to_state"] == "succeeded"
 
 
-def test_the_end_of_the_server_ends_a_stream_within_a_second(database_url: str, tmp_path: Path) -> None:
-    with ApiServer(database_url, tmp_path) as api, following(api) as events:
+def test_the_end_of_the_server_ends_a_stream_within_a_second(sqlite_url: str, tmp_path: Path) -> None:
+    with ApiServer(sqlite_url, tmp_path) as api, following(api) as events:
         hello = next(events)
         # One that never reads would keep the server waiting for as long as it has patience.
         with socket.create_connection(("127.0.0.1", int(api.url.rpartition(":")[2]))) as deaf:
