@@ -19,7 +19,7 @@ def test_the_pipeline_is_told_of_its_job_and_finds_the_accuracy_that_the_job_rep
     client: Client, tmp_path: Path
 ) -> None:
     ran = subprocess.run(
-        [sys.executable, EXAMPLE, "--url", client.url, "--epochs", "2", "--min-accuracy", "0.2", "--timeout-s", "240"],
+        [sys.executable, EXAMPLE, "--url", client.url, "--epochs", "1", "--min-accuracy", "0.2", "--timeout-s", "240"],
         cwd=tmp_path,
         env=os.environ | {"OMP_NUM_THREADS": "1", "RANKZERO_DATA_ROOT": str(tmp_path)},
         check=False,
