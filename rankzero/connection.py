@@ -71,7 +71,8 @@ class Connection:
             self._http.build_request("GET", "/")
         except (httpx2.InvalidURL, ValueError) as error:
             raise UsageError(f"{self.url!r} is no URL of a service: {error}") from error
-        self._was_there = False
+        self.was_there = False
+        """Whether anything has ever answered."""
 
     def get(self, path: str, query: Query | None = None, *, patience_s: float | None = None) -> Any:
         """Return the answer to a GET; parameters that are None are left out."""
@@ -165,12 +166,12 @@ class Connection:
                     response.read()
             except httpx2.TransportError as error:
                 is_unsent = isinstance(error, _UNSENT)
-                is_passing = self._was_there if is_unsent else not once and not isinstance(error, _FINAL)
+                is_passing = self.was_there if is_unsent else not once and not isinstance(error, _FINAL)
                 if not (is_passing and patience.pause()):
                     raise self._unreachable(error) from error
                 may_be_done |= not is_unsent
                 continue
-            self._was_there = True
+            self.was_there = True
             if response.is_success:
                 return response
             response.close()
@@ -211,7 +212,7 @@ class Connection:
     def _unreachable(self, error: httpx2.TransportError) -> UnreachableError:
         if isinstance(error, httpx2.TimeoutException):
             return UnreachableError(f"the service at {self.url} does not answer in time")
-        if self._was_there:
+        if self.was_there:
             return UnreachableError(f"the service at {self.url} answers no more ({error})")
         way_out = f"start one with `rankzero up`, or name another with {URL_VARIABLE}"
         return UnreachableError(f"no service at {self.url} ({error}); {way_out}")

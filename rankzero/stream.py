@@ -66,7 +66,7 @@ class Stream:
             except httpx2.TransportError as error:
                 why = str(error)
             except UnreachableError:
-                if self._ends_at - opened_at > self._connection.patience_s:
+                if not self._connection.was_there or self._ends_at - opened_at > self._connection.patience_s:
                     raise
                 time.sleep(max(0.0, self._ends_at - time.monotonic()))  # there was no time for all of one's patience
             if time.monotonic() >= self._ends_at:

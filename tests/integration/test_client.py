@@ -22,6 +22,12 @@ from tests.integration.running_job import start_job
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
+@pytest.fixture(scope="module")
+def api(keyed: ApiServer) -> ApiServer:
+    """One server for all, which has a key to seal secrets with."""
+    return keyed
+
+
 @pytest.fixture
 def client(api: ApiServer) -> Iterator[Client]:
     with api.client() as client:
@@ -205,8 +211,8 @@ def test_what_hosts_can_train_is_listed_and_shown(api: ApiServer, client: Client
             session.execute(update(Host).values(catalog=None))  # which would refuse what the other tests train
 
 
-def test_users_tokens_and_secrets_are_made_changed_and_taken_away(keyed: ApiServer) -> None:
-    with keyed.client() as client:
+def test_users_tokens_and_secrets_are_made_changed_and_taken_away(api: ApiServer) -> None:
+    with api.client() as client:
         assert (client.me().role, client.me().access) == ("admin", "loopback")
         client.create_user("bob", role="viewer")
         assert client.change_user("bob", role="submitter").role == "submitter"
@@ -223,8 +229,8 @@ def test_users_tokens_and_secrets_are_made_changed_and_taken_away(keyed: ApiServ
         assert [each.action for each in client.audit(subject="secrets/wandb")] == ["delete_secret", "put_secret"]
 
 
-def test_webhooks_are_registered_changed_tested_and_removed(keyed: ApiServer) -> None:
-    with keyed.client() as client:
+def test_webhooks_are_registered_changed_tested_and_removed(api: ApiServer) -> None:
+    with api.client() as client:
         made = client.create_webhook("https://example.org/hook", topics=["job.failed"], labels={"of": "client"})
         assert made.key not in repr(made)
         assert client.rotate_webhook_key(made.id).key != made.key

@@ -1,5 +1,6 @@
 """Checkpoints and output on the way to this machine: whole, with the hash that they were saved with, or not at all."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,20 @@ from rankzero import Client
 from rankzero.errors import DownloadError, RefusedError, UnreachableError, UsageError
 from tests.api_server import ApiServer
 from tests.integration.checkpoint_files import SavingRun, saving
+from tests.integration.conftest import api_on_sqlite
 from tests.integration.running_job import saved, start_job
 from tests.integration.store.conftest import Service
 from tests.proxy import Proxy
 
 LARGE = 6_000_000
 """Bytes that no socket takes at once."""
+
+
+@pytest.fixture(scope="module")
+def api(migrated_sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """The API on one engine: a file comes from a disk, whatever the database."""
+    with api_on_sqlite(migrated_sqlite_template, tmp_path_factory.mktemp("api")) as server:
+        yield server
 
 
 @pytest.fixture

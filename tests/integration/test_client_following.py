@@ -5,12 +5,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from jobs.states import Outcome
+from jobs.store import feed
 from jobs.store.reports import LogPiece, MetricPoint
 from rankzero import Client
 from rankzero.errors import RefusedError, UnreachableError, UsageError, WaitTimeoutError
@@ -196,29 +196,28 @@ def test_waiting_and_following_end_at_their_time_limit_and_the_job_goes_on(clien
     assert client.get(job.id).state == "queued"
 
 
-def test_following_outlasts_a_restart_of_the_service(sqlite_url: str, tmp_path: Path) -> None:
-    with ApiServer(sqlite_url, tmp_path) as api, api.client() as client:
-        run = start_job(api.database, api.submit(device="0,1"))
-        jobs = client.watch(run.job_id)
-        news = client.follow(run.job_id)
-        assert next(jobs).state == "running"
-        assert isinstance(next(news), EventNews)
-        states: list[str] = []
-        told: list[News] = []
-        waited: list[str] = []
-        followers = [
-            threading.Thread(target=lambda: states.extend(job.state for job in jobs)),
-            threading.Thread(target=lambda: told.extend(news)),
-            threading.Thread(target=lambda: waited.append(client.wait(run.job_id).state)),
-        ]
-        for follower in followers:
-            follower.start()
-        api.kill()
-        run.end(Outcome.SUCCEEDED)
-        api.start()
-        for follower in followers:
-            follower.join(timeout=30)
-        assert (states[-1], states_of(told)[-1], waited) == ("succeeded", "succeeded", ["succeeded"])
+def test_following_outlasts_a_restart_of_the_service(api: ApiServer, client: Client) -> None:
+    run = start_job(api.database, api.submit(device="0,1"))
+    jobs = client.watch(run.job_id)
+    news = client.follow(run.job_id)
+    assert next(jobs).state == "running"
+    assert isinstance(next(news), EventNews)
+    states: list[str] = []
+    told: list[News] = []
+    waited: list[str] = []
+    followers = [
+        threading.Thread(target=lambda: states.extend(job.state for job in jobs)),
+        threading.Thread(target=lambda: told.extend(news)),
+        threading.Thread(target=lambda: waited.append(client.wait(run.job_id).state)),
+    ]
+    for follower in followers:
+        follower.start()
+    api.kill()
+    run.end(Outcome.SUCCEEDED)
+    api.start()
+    for follower in followers:
+        follower.join(timeout=30)
+    assert (states[-1], states_of(told)[-1], waited) == ("succeeded", "succeeded", ["succeeded"])
 
 
 def test_an_outage_longer_than_ones_patience_ends_the_following(api: ApiServer) -> None:
@@ -231,6 +230,27 @@ def test_an_outage_longer_than_ones_patience_ends_the_following(api: ApiServer) 
         with proxy.refusing(), pytest.raises(WaitTimeoutError, match="out of sight"):
             client.wait(run.job_id, timeout_s=0.2)
     run.end(Outcome.SUCCEEDED)
+
+
+def test_what_the_service_no_longer_keeps_of_its_stream_is_read_from_the_jobs_past(api: ApiServer) -> None:
+    run = start_job(api.database, api.submit(device="0,1"))
+    report(run, 1)
+    with Proxy(api.url) as proxy, Client(proxy.url) as client:
+        news = client.follow(run.job_id, topics=ALL, timeout_s=60)
+        told: list[News] = []
+        while states_of(told)[-1:] != ["running"]:
+            told.append(next(news))
+        with proxy.refusing():
+            for step in range(2, 5):
+                report(run, step)
+            with api.database.session_scope() as session:
+                assert feed.forget(session, older_than=timedelta(0)) > 5
+        report(run, 5)
+        run.end(Outcome.SUCCEEDED)
+        told += news
+    assert steps_of(told, "loss") == [1, 2, 3, 4, 5]
+    assert printed(told) == [f"step {step:4}\n" for step in range(1, 6)]
+    assert states_of(told) == STATES
 
 
 def test_the_stream_goes_on_after_a_news_that_another_client_has_had(api: ApiServer, client: Client) -> None:

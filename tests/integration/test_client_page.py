@@ -14,8 +14,9 @@ from jobs.states import Outcome
 from jobs.store import hosts
 from jobs.store.reports import LogPiece, MetricPoint
 from rankzero import Client, errors, news
-from rankzero.errors import RankzeroError
+from rankzero.errors import RankzeroError, RefusedError
 from rankzero.news import News
+from tests.api_server import TRAIN
 from tests.integration.checkpoint_files import SavingRun, saving
 from tests.integration.conftest import copy_of_sqlite
 from tests.integration.guarded_api import GuardedApi
@@ -29,11 +30,12 @@ KNOWN = {"recipes": [RECIPE], "data": [{"name": "digits", "description": "handwr
 POLL_S = 0.05
 
 
-@pytest.fixture
-def api(migrated_sqlite_template: Path, tmp_path: Path) -> Iterator[GuardedApi]:
+@pytest.fixture(scope="module")
+def api(migrated_sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedApi]:
     """A service that asks for tokens, with a host that knows what the page trains."""
-    make_key(tmp_path / "key")
-    with GuardedApi(copy_of_sqlite(migrated_sqlite_template, tmp_path), tmp_path, key_file=tmp_path / "key") as server:
+    folder = tmp_path_factory.mktemp("api")
+    make_key(folder / "key")
+    with GuardedApi(copy_of_sqlite(migrated_sqlite_template, folder), folder, key_file=folder / "key") as server:
         with server.database.session_scope() as session:
             hosts.register(session, "gpu-box", worker="1:1", run_root="/runs", devices=[])
             hosts.set_catalog(session, "gpu-box", KNOWN)
@@ -114,3 +116,15 @@ def test_every_method_error_and_news_is_on_the_page() -> None:
     assert missing == []
     told = [name for name in kinds if name not in ("News", "HostNews", "Hello", "Reset")]
     assert [name for name in told if name not in TEXT] == []
+
+
+def test_a_client_with_a_token_acts_as_its_user_and_one_without_is_told_how_to_get_in(api: GuardedApi) -> None:
+    with Client(api.url, token=api.tokens["alice"]) as client:
+        assert (client.me().user, client.me().role) == ("alice", "submitter")
+        assert client.submit(device="0", train=TRAIN).user == "alice"
+        with pytest.raises(RefusedError, match="takes the role admin") as refused:
+            list(client.users())
+        assert refused.value.status == 403
+    with Client(api.url) as client, pytest.raises(RefusedError, match="RANKZERO_TOKEN") as refused:
+        client.me()
+    assert refused.value.status == 401

@@ -1,15 +1,20 @@
 """What the client sends again, and what it never does: lost answers, services that are away, redirects."""
 
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from email.utils import formatdate
+from pathlib import Path
 
 import pytest
 
+from jobs.sealing import make_key
+from jobs.states import Outcome
 from rankzero import Client
 from rankzero.errors import RefusedError, UnreachableError
 from tests.api_server import TRAIN, ApiServer
-from tests.integration.guarded_api import GuardedApi
+from tests.integration.conftest import copy_of_sqlite
+from tests.integration.running_job import start_job
 from tests.integration.scripted_server import Scripted, scripted_server
 from tests.ports import PortClaim
 from tests.proxy import Proxy
@@ -17,6 +22,15 @@ from tests.proxy import Proxy
 AWAY = Scripted(503, {"Retry-After": "0"}, {"detail": "the database does not answer; try again later"})
 READY = Scripted(200, {}, {"status": "ready"})
 ME = Scripted(200, {}, {"user": None, "role": "admin", "token_id": None, "access": "loopback"})
+
+
+@pytest.fixture(scope="module")
+def api(migrated_sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """The API on one engine: what is lost on the way to it has nothing to do with its database."""
+    folder = tmp_path_factory.mktemp("api")
+    make_key(folder / "key")
+    with ApiServer(copy_of_sqlite(migrated_sqlite_template, folder), folder, key_file=folder / "key") as server:
+        yield server
 
 
 def test_a_submission_whose_answer_is_lost_is_one_job(api: ApiServer) -> None:
@@ -53,6 +67,39 @@ def test_a_verb_whose_answer_is_lost_has_been_followed_and_is_no_error(api: ApiS
         assert client.resume(job_id, device="1").state == "queued"
         assert client.cancel(job_id).state == "cancelled"
         assert proxy.lost_answers > 5
+
+
+def test_a_retry_whose_answer_is_lost_is_no_error_and_one_of_a_job_that_did_not_fail_is(api: ApiServer) -> None:
+    runs = [start_job(api.database, api.submit(device="0,1")) for _ in range(3)]
+    for run in runs:
+        run.end(Outcome.FAILED)
+    with Proxy(api.url) as proxy, Client(proxy.url) as client:
+        proxy.lose_answers_to(b"/retry ", share=0.6)
+        assert [client.retry(run.job_id).state for run in runs] == ["queued"] * 3
+        assert proxy.lost_answers > 0
+        proxy.lose_answers_to(b"", share=0)
+        with pytest.raises(RefusedError, match="waits in the line already"):
+            client.retry(runs[0].job_id)
+
+
+def test_a_token_whose_text_is_lost_is_named_and_users_and_webhooks_are_made_once(api: ApiServer) -> None:
+    with Proxy(api.url) as proxy, Client(proxy.url) as client:
+        proxy.lose_answers_to(b"POST /", share=0.5)
+        made: list[int] = []
+        named: list[str] = []
+        client.create_user("erin", role="viewer")
+        for _ in range(6):
+            try:
+                made.append(client.create_token("lost", user="erin").id)
+            except RefusedError as refused:
+                named.append(f"{refused.status}: {refused}")
+        webhooks = [client.create_webhook(f"https://example.org/{number}") for number in range(2)]
+        tokens = list(client.tokens(user="erin"))
+        assert len(tokens) == len(made) + len(named) == 6
+        assert made
+        for token in tokens:
+            assert (token.id in made) != any(each.startswith("409: ") and f"token {token.id}" in each for each in named)
+        assert {each.id for each in client.webhooks()} == {each.id for each in webhooks}
 
 
 def test_what_was_not_there_before_its_removal_is_an_error(api: ApiServer) -> None:
@@ -146,18 +193,6 @@ def test_a_token_is_not_sent_on_to_where_a_redirect_leads() -> None:
             assert server.received[0].headers["Authorization"] == "Bearer rz_mine"
             assert "rz_mine" not in str(refused.value)
         assert elsewhere.received == []
-
-
-def test_a_client_with_a_token_acts_as_its_user_and_one_without_is_told_how_to_get_in(guarded: GuardedApi) -> None:
-    with Client(guarded.url, token=guarded.tokens["alice"]) as client:
-        assert (client.me().user, client.me().role) == ("alice", "submitter")
-        assert client.submit(device="0", train=TRAIN).user == "alice"
-        with pytest.raises(RefusedError, match="takes the role admin") as refused:
-            list(client.users())
-        assert refused.value.status == 403
-    with Client(guarded.url) as client, pytest.raises(RefusedError, match="RANKZERO_TOKEN") as refused:
-        client.me()
-    assert refused.value.status == 401
 
 
 def test_a_service_on_this_machine_is_asked_through_no_proxy(api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
