@@ -1,5 +1,6 @@
 """The command's entry: its parts put together, and every error as one line and an exit code."""
 
+import io
 import sys
 
 import typer
@@ -48,6 +49,9 @@ FORBIDDEN = 403
 
 def main() -> None:
     """Run the command and exit with one of `rankzero.cli.exits`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name or a log may have letters that this terminal lacks
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except RankzeroError as error:

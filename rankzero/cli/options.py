@@ -72,7 +72,10 @@ def read_secret(prompt: str) -> str:
 
     Raises UsageError where there is nothing.
     """
-    text = getpass.getpass(prompt) if sys.stdin.isatty() else sys.stdin.read()
+    try:
+        text = getpass.getpass(prompt) if sys.stdin.isatty() else sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise UsageError("standard input is no text: a secret is given to jobs in a variable") from error
     text = text.rstrip("\r\n")
     if not text:
         raise UsageError("nothing was given: type it, or send it to standard input")

@@ -109,15 +109,16 @@ class Terminal:
 
 
 @contextmanager
-def on_a_terminal(url: str, *arguments: str) -> Iterator[Terminal]:
+def on_a_terminal(url: str, *arguments: str, **variables: str) -> Iterator[Terminal]:
     """Run it as a process in a terminal of its own, for the block."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [PROGRAM, *arguments],
-        env=os.environ | NOBODYS | {"RANKZERO_URL": url, "COLUMNS": "80", "LINES": "24", "TERM": "xterm"},
+        env=os.environ | NOBODYS | {"RANKZERO_URL": url, "COLUMNS": "80", "LINES": "24", "TERM": "xterm"} | variables,
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
+        start_new_session=True,  # /dev/tty is not that of who runs the tests
     )
     os.close(theirs)
     try:

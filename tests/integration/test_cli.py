@@ -33,6 +33,13 @@ def test_a_job_is_submitted_by_flags_on_top_of_a_file(api: ApiServer, tmp_path: 
     assert [train[key] for key in ("model", "batch", "epochs", "amp")] == ["resnet50", 64, 3, "bf16"]
 
 
+def test_letters_that_a_terminal_lacks_end_no_command(api: ApiServer) -> None:
+    api.submit(name="точность", labels={"of": "letters"})
+    done = rankzero_process(api.url, "ls", "--label", "of=letters", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u0442\\u043e" in done.stdout
+
+
 def test_a_job_is_submitted_from_standard_input(api: ApiServer) -> None:
     spec = json.dumps({"device": "cpu", "train": {"model": "resnet18", "data": "digits"}})
     job = document(rankzero(api.url, "submit", "-", "--batch", "-1", "-d", "--json", stdin=spec))

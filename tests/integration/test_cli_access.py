@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobs import sealing
-from tests.integration.command import Done, document, rankzero
+from tests.integration.command import Done, document, on_a_terminal, rankzero
 from tests.integration.conftest import copy_of_sqlite
 from tests.integration.guarded_api import GuardedApi
 
@@ -108,6 +108,16 @@ def test_a_secret_is_read_from_standard_input_and_never_shown(api: GuardedApi) -
     assert "line one" not in stored.stdout + listed.stdout
     assert document(by(api, "root", "secrets", "delete", "wandb", "--json")) == {"removed": "wandb"}
     assert by(api, "alice", "secrets").stdout == "no secrets; rankzero secrets set NAME stores one\n"
+
+
+def test_a_secret_is_typed_unseen(api: GuardedApi) -> None:
+    with on_a_terminal(api.url, "secrets", "set", "typed", RANKZERO_TOKEN=api.tokens["root"]) as terminal:
+        terminal.wait_for("value of typed: ")
+        terminal.type("not-to-be-seen\n")
+        code = terminal.exit_code()
+
+    assert (code, "not-to-be-seen" in terminal.text) == (0, False), terminal.text
+    assert by(api, "root", "secrets", "delete", "typed").stdout == "typed is forgotten\n"
 
 
 def test_a_webhook_is_added_tested_and_deleted(api: GuardedApi) -> None:

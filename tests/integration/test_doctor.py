@@ -15,6 +15,7 @@ from jobs import doctor, sealing
 from jobs.database import Database, now
 from jobs.doctor import Finding, Verdict, judge_clock
 from jobs.settings import get_settings
+from jobs.store.hosts import DeviceInfo
 from jobs.tables import Host
 from tests.api_server import NO_BROKER, ApiServer
 from tests.integration.command import document, rankzero, rankzero_process
@@ -23,6 +24,7 @@ from tests.integration.running_job import start_job
 from tests.ports import PortClaim
 from tests.servers import ValkeyServer
 from worker import doctor as host_doctor
+from worker import host
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +145,26 @@ def test_a_host_that_could_take_no_job_says_why(tmp_path: Path, monkeypatch: pyt
     assert [told[check].verdict for check in ("devices", "disk", "checkpoint root")] == [Verdict.BAD] * 3
     assert (full.verdict, full.to_do) == (Verdict.BAD, "make room")
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("torch", "verdict", "seen"),
+    [
+        ('["2.9.0", "13.0", 2, true]', Verdict.OK, "torch 2.9.0, CUDA 13.0, which sees all 2 GPUs"),
+        ('["2.9.0", "13.0", 2, false]', Verdict.BAD, "torch 2.9.0, CUDA 13.0, which sees 0 of 2 GPUs"),
+        ('["2.9.0+cpu", null, 0, false]', Verdict.BAD, "torch 2.9.0+cpu, built without CUDA, which sees 0 of 2 GPUs"),
+    ],
+)
+def test_a_torch_that_sees_fewer_gpus_than_the_driver_is_bad(
+    torch: str, verdict: Verdict, seen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpus = [DeviceInfo(f"cuda:{index}", "cuda", model="H200") for index in range(2)]
+    monkeypatch.setattr(host, "find_devices", lambda _settings: gpus)
+    monkeypatch.setattr(host_doctor, "TORCH", f"print('a line of its own'); print({torch!r})")
+    with settings(database_url=f"sqlite:///{tmp_path}/rankzero.db", broker_url=NO_BROKER, run_root=tmp_path):
+        told = {each.check: each for each in host_doctor.examine()}
+    assert told["devices"].seen == "2 CUDA (H200)"
+    assert (told["torch"].verdict, told["torch"].seen) == (verdict, seen)
 
 
 def test_the_command_tells_of_service_and_machine_in_lines(api: ApiServer, valkey_session: ValkeyServer) -> None:
