@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from rankzero.cli.options import JobId, Json, Url, connect
+from rankzero.cli.options import FOLLOWING_S, PATIENCE_S, JobId, Json, Url, connect
 from rankzero.cli.output import print_json
 from rankzero.errors import UsageError
 
@@ -40,7 +40,7 @@ def logs(  # noqa: PLR0917  # Typer passes by name; each is an option of the com
         raise UsageError(f"--search finds lines of all that is there; it does not go with {'--tail' if tail else '-f'}")
     if ignore_case and search is None:
         raise UsageError("--ignore-case goes with --search")
-    with connect(url) as client:
+    with connect(url, patience_s=FOLLOWING_S if follow_on else PATIENCE_S) as client:
         job = client.get(job_id)
         if follow_on and not job.is_over:
             chunks = _followed(client, job_id, rank=rank, attempt=attempt, tail=tail)

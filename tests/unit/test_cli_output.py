@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rankzero.cli import exits, following
+from rankzero.cli import exits, following, watching
 from rankzero.cli.advice import ADVICE, advice_on
 from rankzero.cli.following import describe, follow, metrics_of
 from rankzero.cli.history import describe_event
@@ -344,6 +344,32 @@ def test_a_table_that_changes_has_a_line_for_each_job_and_no_more_than_the_termi
     assert [row.split()[:2] for row in rows] == [[str(number), "queued"] for number in range(100, 120)]
     assert max(map(len, (heading, *rows, below))) <= 80
     assert re.fullmatch(r"..:..:..; 40 jobs; 20 more than there are rows for; the service has not .*", below)
+
+
+def test_a_table_that_changes_outlasts_a_service_that_is_away_until_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_s = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal at_s
+        at_s += seconds
+
+    def read() -> list[Job]:
+        found = looks.pop(0)
+        if isinstance(found, BaseException):
+            raise found
+        return [found]
+
+    monkeypatch.setattr(watching, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: at_s))
+    away = [UnreachableError("away")] * 3
+    looks: list[Job | BaseException] = [job("queued"), *away, job("succeeded"), KeyboardInterrupt()]
+    screen = Screen()
+    watching.watch(read, Console(file=screen, width=80, height=24))
+
+    shown = screen.getvalue()
+    assert looks == []
+    assert shown.count("has not answered for 6 s") == 1
+    assert shown.count("queued") == 4
+    assert shown.index("has not answered") < shown.index("succeeded")
 
 
 @pytest.mark.parametrize(
