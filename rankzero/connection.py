@@ -31,7 +31,7 @@ Query = Mapping[str, str | int | bool | datetime | Sequence[str] | None]
 
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.ProxyError)
 """After these the service has seen nothing of the request."""
-_FINAL = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)
+_FINAL = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.DecodingError)
 """After these it would be the same again."""
 _AWAY = frozenset({502, 503, 504})
 """Answers for a service, or a database behind it, that is away for now: what was asked for may have been done."""
@@ -109,24 +109,28 @@ class Connection:
             if not (error.may_be_done and error.status == httpx2.codes.NOT_FOUND):
                 raise
 
+    def items(self, path: str, model: type[Model], query: Query | None = None) -> list[Model]:
+        """Return the items of a list that is one answer."""
+        return [parsed(model, item) for item in self._part(path, query or {})["items"]]
+
     def pages(self, path: str, model: type[Model], query: Query) -> Iterator[Model]:
         """Yield the items of every page of a list."""
         cursor: str | None = None
         while True:
-            page = self.get(path, {**query, "size": PAGE, "cursor": cursor})
+            page = self._part(path, {**query, "size": PAGE, "cursor": cursor})
             for item in page["items"]:
                 yield parsed(model, item)
-            cursor = page["next_page"]
+            cursor = page.get("next_page")
             if cursor is None:
                 return
 
-    def tail(self, path: str, model: type[Model], query: Query, after: int) -> Iterator[Model]:
-        """Yield the items of a list that came after `after`."""
+    def tail(self, path: str, model: type[Model], query: Query, after: int, *, limit: int = PAGE) -> Iterator[Model]:
+        """Yield the items of a list that came after `after`, read by `limit` at a time."""
         while True:
-            answer = self.get(path, {**query, "after": after, "limit": PAGE})
+            answer = self._part(path, {**query, "after": after, "limit": limit})
             for item in answer["items"]:
                 yield parsed(model, item)
-            if len(answer["items"]) < PAGE:
+            if len(answer["items"]) < limit:
                 return
             after = answer["after"]
 
@@ -164,7 +168,7 @@ class Connection:
                 response = self._http.send(request, stream=stream)
                 if stream and not response.is_success:
                     response.read()
-            except httpx2.TransportError as error:
+            except httpx2.RequestError as error:
                 is_unsent = isinstance(error, _UNSENT)
                 is_passing = self.was_there if is_unsent else not once and not isinstance(error, _FINAL)
                 if not (is_passing and patience.pause()):
@@ -201,6 +205,13 @@ class Connection:
             raise UsageError(f"the {of} is no JSON: {error}") from error
         return self._json(self.answer(request, once=once))
 
+    def _part(self, path: str, query: Query) -> dict[str, Any]:
+        response = self.answer(self.build(path, query))
+        answer = self._json(response)
+        if not isinstance(answer, dict) or not isinstance(answer.get("items"), list):
+            raise no_service(self.url, response)
+        return answer
+
     def _json(self, response: httpx2.Response) -> Any:
         if response.status_code == httpx2.codes.NO_CONTENT:
             return None
@@ -209,7 +220,7 @@ class Connection:
         except ValueError as error:
             raise no_service(self.url, response) from error
 
-    def _unreachable(self, error: httpx2.TransportError) -> UnreachableError:
+    def _unreachable(self, error: httpx2.RequestError) -> UnreachableError:
         if isinstance(error, httpx2.TimeoutException):
             return UnreachableError(f"the service at {self.url} does not answer in time")
         if self.was_there:

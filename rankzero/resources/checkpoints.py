@@ -29,7 +29,7 @@ class Checkpoints(Resource):
             return parsed(Checkpoint, self._connection.get(f"{path}/{which}"))
         if which not in ("best", "last"):
             raise UsageError(f"{which!r} is no checkpoint: name it by its id, or as 'best' or 'last'")
-        found = [parsed(Checkpoint, item) for item in self._connection.get(path, {which: True})["items"]]
+        found = self._connection.items(path, Checkpoint, {which: True})
         if not found:
             raise UsageError(f"job {job_id} has no checkpoint that is its {which}")
         return found[0]

@@ -15,7 +15,7 @@ class Hosts(Resource):
 
     def hosts(self) -> Sequence[Host]:
         """Return every host with its devices."""
-        return [parsed(Host, item) for item in self._connection.get("/hosts")["items"]]
+        return self._connection.items("/hosts", Host)
 
     def host(self, host: str) -> Host:
         """Return one host with its devices."""
@@ -56,7 +56,7 @@ class Hosts(Resource):
 
     def recipes(self) -> Sequence[RecipeSummary]:
         """Return every recipe that some host has, with its models."""
-        return [parsed(RecipeSummary, item) for item in self._connection.get("/recipes")["items"]]
+        return self._connection.items("/recipes", RecipeSummary)
 
     def recipe(self, name: str) -> Recipe:
         """Return one recipe with the JSON schema of its options."""
@@ -64,7 +64,7 @@ class Hosts(Resource):
 
     def data_sets(self) -> Sequence[DataSetSummary]:
         """Return what jobs can name as their data."""
-        return [parsed(DataSetSummary, item) for item in self._connection.get("/data-sets")["items"]]
+        return self._connection.items("/data-sets", DataSetSummary)
 
     def data_set(self, name: str) -> DataSet:
         """Return one data set with its counts and a few samples, as each host that has it has found it."""

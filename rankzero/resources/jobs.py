@@ -128,7 +128,7 @@ class Jobs(Resource):
 
     def attempts(self, job_id: int) -> Sequence[Attempt]:
         """Return a job's attempts, oldest first, with the devices each was given."""
-        return [parsed(Attempt, item) for item in self._connection.get(f"/jobs/{job_id}/attempts")["items"]]
+        return self._connection.items(f"/jobs/{job_id}/attempts", Attempt)
 
     def events(self, job_id: int, *, after: int = 0, kinds: Sequence[str] = ()) -> Iterator[Event]:
         """Yield what has happened to a job after the event `after`, oldest first; with `kinds` only events of these."""

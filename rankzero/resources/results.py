@@ -6,7 +6,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankzero.connection import Query, parsed
+from rankzero.connection import Query
 from rankzero.downloads import Source, download
 from rankzero.errors import MissingPackageError
 from rankzero.models import DeviceSample, LogChunk, Metric, MetricName
@@ -14,6 +14,10 @@ from rankzero.resources.resource import Resource
 
 if TYPE_CHECKING:
     import pandas
+
+
+PIECES = 100
+"""Of output that are read at once: each is up to 64 KiB."""
 
 
 class Results(Resource):
@@ -37,7 +41,7 @@ class Results(Resource):
         if points is None:
             yield from self._connection.pages(path, Metric, query)
         else:
-            yield from (parsed(Metric, item) for item in self._connection.get(path, query)["items"])
+            yield from self._connection.items(path, Metric, query)
 
     def metrics_frame(
         self,
@@ -74,7 +78,7 @@ class Results(Resource):
 
     def metric_names(self, job_id: int) -> Sequence[MetricName]:
         """Return the metrics that a job has: how many values each, of which steps, and the last one."""
-        return [parsed(MetricName, item) for item in self._connection.get(f"/jobs/{job_id}/metrics/names")["items"]]
+        return self._connection.items(f"/jobs/{job_id}/metrics/names", MetricName)
 
     def logs(
         self,
@@ -95,12 +99,12 @@ class Results(Resource):
         path = f"/jobs/{job_id}/logs"
         query: Query = {"rank": rank, "attempt": attempt}
         if tail is not None:
-            answer = self._connection.get(path, {**query, "tail": tail})
-            yield from (parsed(LogChunk, item) for item in answer["items"])
-            return
-        if search is not None:
+            yield from self._connection.items(path, LogChunk, {**query, "tail": tail})
+        elif search is not None:
             query = {**query, "search": search, "ignore_case": True if ignore_case else None}
-        yield from self._connection.tail(path, LogChunk, query, after)
+            yield from self._connection.tail(path, LogChunk, query, after)
+        else:
+            yield from self._connection.tail(path, LogChunk, query, after, limit=PIECES)
 
     def download_logs(
         self, job_id: int, path: str | Path, *, rank: int | None = None, attempt: int | None = None

@@ -1,10 +1,8 @@
 """The Python client against a real API."""
 
 import sys
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from rankzero import Client
 from rankzero.errors import MissingPackageError, RefusedError, UnreachableError, UsageError
 from tests.api_server import TRAIN, ApiServer
 from tests.integration.running_job import start_job
+from tests.integration.scripted_server import Scripted, scripted_server
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -92,21 +91,14 @@ def test_everything_a_run_reports_comes_back(api: ApiServer, client: Client) -> 
     ]
 
 
-def test_what_is_no_rankzero_service_is_said_to_be_none() -> None:
-    class Other(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b"<html>hello</html>")
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Other) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        with Client(f"http://127.0.0.1:{server.server_port}") as client, pytest.raises(RefusedError, match="is no"):
-            client.get(1)
-        server.shutdown()
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b'{"items": 1}', b"null"])
+def test_what_is_no_rankzero_service_is_said_to_be_none(body: bytes) -> None:
+    with scripted_server(Scripted(200, {}, body)) as server, Client(server.url) as client:
+        for ask in (client.hosts, lambda: list(client.list()), lambda: list(client.events(1)), lambda: client.get(1)):
+            with pytest.raises(RefusedError, match=r"is no RankZero service|differ in version"):
+                ask()
+        with pytest.raises(RefusedError, match="is no RankZero service"):
+            list(client.follow(1))
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://example.org", "http://[", "http://a b"])

@@ -96,7 +96,7 @@ def test_every_block_runs_after_the_one_before_it(
     assert names["path"].read_bytes() == trainer.saved.contents[4]
     assert list(names["table"].columns) == ["train/loss", "val/accuracy"]
     assert names["table"]["val/accuracy"].tolist()[-1] == float("inf")
-    assert [piece.text for piece in names["found"]] == ["a Warning\n"]
+    assert [piece.text for piece in names["warnings"]] == ["a Warning\n"]
     assert (tmp_path / "job.log").read_text().startswith("==> attempt 1, rank 0 <==")
     assert names["token"].token not in printed + repr(names["token"])
     assert names["webhook"].key not in printed + repr(names["webhook"])
