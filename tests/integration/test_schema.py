@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, Inspector, column, create_engine, ins
 
 from jobs.database import Database, upgrade
 from jobs.store import buckets
-from jobs.tables import Base, DeviceRow, Job, MetricBucket
+from jobs.tables import Base, DeviceRow, Job, MetricBucket, SubmissionKey
 from tests.servers import PostgresServer
 from tests.waiting import wait_until
 
@@ -117,7 +117,7 @@ def test_an_upgrade_keeps_what_an_earlier_release_has_stored(empty_database_url:
     database.dispose()
 
 
-def test_an_upgrade_makes_buckets_of_the_metrics_that_an_earlier_release_has_stored(empty_database_url: str) -> None:
+def test_an_upgrade_makes_buckets_of_stored_metrics_and_keeps_the_keys_of_submissions(empty_database_url: str) -> None:
     database = Database(empty_database_url)
     config = Config()
     config.set_main_option("script_location", "migrations:")
@@ -128,6 +128,7 @@ def test_an_upgrade_makes_buckets_of_the_metrics_that_an_earlier_release_has_sto
         job = {"name": "a", "spec": "{}", "labels": "{}", "priority": 50, "max_retries": 3, "state": "running"}
         job |= {"intent": "run", "attempt": 2, "retries": 1, "created_at": at, "updated_at": at, "queued_at": at}
         insert(connection, "jobs", {"id": 1, "waits_from": at} | job)
+        insert(connection, "submission_keys", {"key": "nightly", "digest": "0" * 64, "job_id": 1, "created_at": at})
         for attempt, steps in ((1, range(200)), (2, range(100, 150))):
             row = {"job_id": 1, "number": attempt, "created_at": at, "world_size": 1}
             insert(connection, "attempts", row)
@@ -154,6 +155,8 @@ def test_an_upgrade_makes_buckets_of_the_metrics_that_an_earlier_release_has_sto
         assert [vars_of(row) for row in session.scalars(query)] == upgraded
     assert [row["count"] for row in upgraded] == [64, 64, 64, 8]
     assert (upgraded[0]["gap_step"], upgraded[1]["lowest_step"], upgraded[1]["highest_step"]) == (7, 100, 99)
+    with database.session_scope() as session:
+        assert session.scalars(select(SubmissionKey.made)).all() == ["jobs/1"]
     database.dispose()
 
 
