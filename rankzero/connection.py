@@ -113,16 +113,18 @@ class Connection:
         """Return the items of a list that is one answer."""
         return [parsed(model, item) for item in self._part(path, query or {})["items"]]
 
-    def pages(self, path: str, model: type[Model], query: Query) -> Iterator[Model]:
-        """Yield the items of every page of a list."""
+    def pages(self, path: str, model: type[Model], query: Query, *, limit: int | None = None) -> Iterator[Model]:
+        """Yield the items of every page of a list, or the first `limit` of them, with no more asked for than these."""
         cursor: str | None = None
-        while True:
-            page = self._part(path, {**query, "size": PAGE, "cursor": cursor})
+        left = limit
+        while left is None or left > 0:
+            page = self._part(path, {**query, "size": PAGE if left is None else min(PAGE, left), "cursor": cursor})
             for item in page["items"]:
                 yield parsed(model, item)
             cursor = page.get("next_page")
             if cursor is None:
                 return
+            left = None if left is None else left - len(page["items"])
 
     def tail(self, path: str, model: type[Model], query: Query, after: int, *, limit: int = PAGE) -> Iterator[Model]:
         """Yield the items of a list that came after `after`, read by `limit` at a time."""

@@ -1,7 +1,6 @@
 """What the shell completes by asking the service: ids of jobs, names of hosts. Where it does not answer, nothing."""
 
 from collections.abc import Callable, Iterable
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,7 +19,7 @@ def complete_job(context: typer.Context, incomplete: str) -> list[tuple[str, str
     return _beginning(
         context,
         incomplete,
-        lambda client: ((str(job.id), f"{job.state} {job.name}") for job in islice(client.list(), MOST_JOBS)),
+        lambda client: ((str(job.id), f"{job.state} {job.name}") for job in client.list(limit=MOST_JOBS)),
     )
 
 

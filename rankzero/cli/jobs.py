@@ -1,6 +1,5 @@
 """The commands that look at jobs: ls, show, events."""
 
-import itertools
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,8 +46,10 @@ def ls(  # noqa: PLR0917  # Typer passes by name; each is an option of the comma
     with connect(url, patience_s=0 if watched else PATIENCE_S) as client:
 
         def read() -> "list[Job]":
-            found = client.list(state=state or (), labels=labels, name=name, user=user, parent=parent, sort=sort)
-            return list(itertools.islice(found, limit))
+            found = client.list(
+                state=state or (), labels=labels, name=name, user=user, parent=parent, sort=sort, limit=limit
+            )
+            return list(found)
 
         if watched:
             watch(read, Console())

@@ -1,6 +1,5 @@
 """The commands about webhooks: which there are, what each was told, adding, testing and deleting one."""
 
-import itertools
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -82,7 +81,7 @@ def deliveries(
 ) -> None:
     """Show what a webhook was told or is to be told, the newest first, and what it answered."""
     with connect(url) as client:
-        found = list(itertools.islice(client.deliveries(webhook_id), limit))
+        found = list(client.deliveries(webhook_id, limit=limit))
     if as_json:
         print_json(found)
     else:

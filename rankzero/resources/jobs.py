@@ -71,10 +71,11 @@ class Jobs(Resource):
         created_before: datetime | None = None,
         finished_after: datetime | None = None,
         sort: str = "-id",
+        limit: int | None = None,
     ) -> Iterator[Job]:
-        """Yield every job in any of these states, with all these labels, whose name contains `name`, for this user, of
-        this priority, that trains by this recipe and this model, has run on `host`, and was cloned from the job
-        `parent` or begun with a checkpoint of it. Times are aware."""
+        """Yield every job, or the first `limit`, in any of these states, with all these labels, whose name contains
+        `name`, for this user, of this priority, that trains by this recipe and this model, has run on `host`, and was
+        cloned from the job `parent` or begun with a checkpoint of it. Times are aware."""
         query = {
             "state": state,
             "label": [f"{key}={value}" for key, value in (labels or {}).items()],
@@ -90,7 +91,7 @@ class Jobs(Resource):
             "finished_after": finished_after,
             "sort": sort,
         }
-        yield from self._connection.pages("/jobs", Job, query)
+        yield from self._connection.pages("/jobs", Job, query, limit=limit)
 
     def cancel(self, job_id: int) -> Job:
         """Ask for the end of a job; one that is over is returned as it is."""

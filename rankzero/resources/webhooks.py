@@ -62,9 +62,10 @@ class Webhooks(Resource):
         """Have a webhook sent a test, and return its delivery."""
         return parsed(Delivery, self._connection.send("POST", f"/webhooks/{webhook_id}/test", once=True))
 
-    def deliveries(self, webhook_id: int) -> Iterator[Delivery]:
-        """Yield what a webhook was told or is to be told, newest first, each with all of its tries."""
-        yield from self._connection.pages(f"/webhooks/{webhook_id}/deliveries", Delivery, {})
+    def deliveries(self, webhook_id: int, *, limit: int | None = None) -> Iterator[Delivery]:
+        """Yield what a webhook was told or is to be told, or the last `limit` of it, newest first, each with all of its
+        tries."""
+        yield from self._connection.pages(f"/webhooks/{webhook_id}/deliveries", Delivery, {}, limit=limit)
 
     def redeliver(self, webhook_id: int, delivery_id: int) -> Delivery:
         """Have a message sent once more, whatever became of it, with the same `message_id`."""

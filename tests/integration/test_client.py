@@ -45,6 +45,8 @@ def test_listing_goes_through_every_page(client: Client, monkeypatch: pytest.Mon
     monkeypatch.setattr("rankzero.connection.PAGE", 2)
     mine = [client.submit(device="cpu", train=TRAIN, labels={"of": "list"}).id for _ in range(5)]
     assert [job.id for job in client.list(labels={"of": "list"}, sort="id")] == mine
+    for limit in (0, 1, 2, 3, 9):
+        assert [job.id for job in client.list(labels={"of": "list"}, sort="id", limit=limit)] == mine[:limit]
 
 
 def test_a_refused_spec_is_one_line_that_names_each_field(client: Client) -> None:
