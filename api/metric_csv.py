@@ -7,7 +7,7 @@ from io import StringIO
 
 from starlette.responses import StreamingResponse
 
-from jobs.tables import Metric
+from jobs.store.series import MetricRow
 
 COLUMNS = ("name", "step", "epoch", "attempt", "at", "value", "kind")
 
@@ -22,7 +22,7 @@ class CsvAnswer(StreamingResponse):
 
     media_type = "text/csv"
 
-    def __init__(self, read_after: Callable[[Place | None], Sequence[Metric]]) -> None:
+    def __init__(self, read_after: Callable[[Place | None], Sequence[MetricRow]]) -> None:
         """`read_after` returns the next values, in a transaction of its own; none at the end.
 
         The first are read at once, so that a database that is away is answered as such.
@@ -40,14 +40,14 @@ def is_wanted(accept: str | None) -> bool:
     return weights.get("text/csv", 0) > weights.get("application/json", 0)
 
 
-def _pieces(values: Sequence[Metric], read_after: Callable[[Place | None], Sequence[Metric]]) -> Iterator[str]:
+def _pieces(values: Sequence[MetricRow], read_after: Callable[[Place | None], Sequence[MetricRow]]) -> Iterator[str]:
     yield _as_csv([COLUMNS])
     while values:
         yield _as_csv([_row(each) for each in values])
         values = read_after((values[-1].name, values[-1].step))
 
 
-def _row(value: Metric) -> tuple[object, ...]:
+def _row(value: MetricRow) -> tuple[object, ...]:
     at = value.at.isoformat().replace("+00:00", "Z")
     return value.name, value.step, value.epoch, value.attempt, at, value.value, value.kind
 

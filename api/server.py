@@ -1,6 +1,7 @@
 """The web server: uvicorn's, with what it takes to end streams: when it stops, and when a connection is dead."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +32,15 @@ class Server(uvicorn.Server):
     def __init__(self, app: FastAPI, **options: Any) -> None:
         super().__init__(uvicorn.Config(app, http=Protocol, **options))
         self._app = app
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve, with all that was made until now out of the collector's sight.
+
+        It stays to the end, and to look through it takes a tenth of a second, which is some request's to wait.
+        """
+        await super().startup(sockets)
+        gc.collect()
+        gc.freeze()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, then all else as usual."""

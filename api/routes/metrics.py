@@ -13,8 +13,8 @@ from api.models import Metric
 from api.pages import Page, read_page
 from api.queries import JobId
 from api.session import reading
-from jobs import tables
 from jobs.store import jobs, reports, series
+from jobs.store.series import MetricRow
 
 router = APIRouter(prefix="/jobs/{job_id}/metrics", tags=["jobs"])
 
@@ -58,7 +58,7 @@ def list_metric_names(job_id: JobId, _: Viewer) -> MetricNames:
         return MetricNames(items=[MetricName.model_validate(each) for each in series.summaries(session, job_id)])
 
 
-def _read_after(job_id: int, query: MetricQuery, place: Place | None) -> Sequence[tables.Metric]:
+def _read_after(job_id: int, query: MetricQuery, place: Place | None) -> Sequence[MetricRow]:
     """The values that follow a place, or all of a thinned series at once."""
     if query.points is not None:
         return _read_thinned(job_id, query) if place is None else ()
@@ -67,10 +67,10 @@ def _read_after(job_id: int, query: MetricQuery, place: Place | None) -> Sequenc
         found = series.select_piece(
             job_id, names=query.name, from_step=query.from_step, to_step=query.to_step, after=place
         )
-        return session.scalars(found).all()
+        return session.execute(found).all()
 
 
-def _read_thinned(job_id: int, query: MetricQuery) -> Sequence[tables.Metric]:
+def _read_thinned(job_id: int, query: MetricQuery) -> Sequence[MetricRow]:
     with reading() as session:
         jobs.get(session, job_id)
         names = sorted(set(query.name)) or [each.name for each in series.summaries(session, job_id)]

@@ -1,19 +1,22 @@
 """Metric series as they are drawn and exported: which a job has, few values of many, and all of them by pieces."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import NamedTuple
+from typing import Any
 
-from sqlalchemy import Select, case, func, literal, select, tuple_
+from sqlalchemy import CompoundSelect, Row, Select, Subquery, case, func, literal, select, tuple_, union_all
 from sqlalchemy.orm import Session
 
-from jobs.store import reports
+from jobs.store import bulk, reports
 from jobs.store.buckets import SPAN, is_newest
 from jobs.tables import Metric, MetricBucket
 
 PIECE_ROWS = 5000
 """Values in one piece of an export."""
+
+
+MetricRow = Row[Any]
+"""A row of the table of metrics."""
 
 
 @dataclass(frozen=True)
@@ -26,20 +29,6 @@ class Summary:
     first_step: int
     last: Metric
     """Its value at the last step."""
-
-
-class Cell(NamedTuple):
-    """One value of a series, or what a bucket of them comes to."""
-
-    step: int
-    """Of the value; of a bucket, the first that it may hold."""
-    values: int
-    lowest: float | None
-    lowest_step: int | None
-    highest: float | None
-    highest_step: int | None
-    gap_step: int | None
-    """The first step whose value is not finite."""
 
 
 def summaries(session: Session, job_id: int) -> list[Summary]:
@@ -63,24 +52,29 @@ def summaries(session: Session, job_id: int) -> list[Summary]:
 
 def thinned(
     session: Session, job_id: int, name: str, *, points: int, from_step: int = 0, to_step: int | None = None
-) -> Sequence[Metric]:
+) -> Sequence[MetricRow]:
     """Return at most `points` (2 or more) values of a series, by step, or all of them where there are no more.
 
     The steps are divided into stretches of one length. Of each are kept the lowest and the highest value, and the first
     that is not finite; besides these, the first and the last value of all. Where stretches are longer than buckets they
     are whole numbers of them, and only those at both ends are read value by value.
     """
-    query = reports.select_metrics(job_id, names=[name], from_step=from_step, to_step=to_step)
+    query = _select_rows(job_id, [name], from_step, to_step)
     ends = _ends(session, job_id, name, from_step, to_step)
     if ends is None:
         return []
     first, last = ends
     # Few buckets, of values that are soon read: they would leave most of the points unused.
     unit = 1 if 4 * (last // SPAN - first // SPAN + 1) < points else SPAN
-    cells = _values(session, job_id, name, first, last) if unit == 1 else _cells(session, job_id, name, first, last)
-    if sum(cell.values for cell in cells) > points:
-        query = query.where(Metric.step.in_(sorted(_kept(cells, first, last, unit=unit, points=points))))
-    return session.scalars(query).all()
+    cells = _cells(job_id, name, first, last, unit=unit).subquery()
+    values, gaps = session.execute(select(func.sum(cells.c["count"]), func.count(cells.c.gap_step))).one()
+    if values > points:
+        kept = {first, last}
+        if stretches := (points - 2) // (3 if gaps else 2):
+            units = -(-(last // unit - first // unit + 1) // stretches)
+            kept |= _extremes(session, cells, first=first // unit, units=units)
+        query = query.where(bulk.is_any_of(session, Metric.step, sorted(kept)))
+    return session.execute(query).all()
 
 
 def select_piece(
@@ -90,12 +84,18 @@ def select_piece(
     from_step: int,
     to_step: int | None,
     after: tuple[str, int] | None,
-) -> Select[Metric]:
+) -> Select[Any]:
     """Return the query for the next PIECE_ROWS values of a job's series, which follow the name and step `after`."""
-    query = reports.select_metrics(job_id, names=names, from_step=from_step, to_step=to_step).limit(PIECE_ROWS)
+    query = _select_rows(job_id, names, from_step, to_step).limit(PIECE_ROWS)
     if after is not None:
         query = query.where(tuple_(Metric.name, Metric.step) > tuple_(*map(literal, after)))
     return query
+
+
+def _select_rows(job_id: int, names: Sequence[str], from_step: int, to_step: int | None) -> Select[Any]:
+    """As plain rows: objects of thousands of values, which nobody changes, take longer than all the rest."""
+    query = reports.select_metrics(job_id, names=names, from_step=from_step, to_step=to_step)
+    return query.with_only_columns(*Metric.__table__.columns)
 
 
 def _ends(session: Session, job_id: int, name: str, from_step: int, to_step: int | None) -> tuple[int, int] | None:
@@ -107,58 +107,46 @@ def _ends(session: Session, job_id: int, name: str, from_step: int, to_step: int
     return None if first is None or last is None else (first, last)
 
 
-def _cells(session: Session, job_id: int, name: str, first: int, last: int) -> list[Cell]:
-    """The buckets that lie between two steps, and the values before and after these, by step."""
-    begin, end = -(-first // SPAN), (last + 1) // SPAN
-    return [
-        *_values(session, job_id, name, first, min(begin * SPAN - 1, last)),
-        *_buckets(session, job_id, name, begin, end),
-        *_values(session, job_id, name, max(begin, end) * SPAN, last),
-    ]
+def _cells(job_id: int, name: str, first: int, last: int, *, unit: int) -> CompoundSelect[Any]:
+    """What there is between two steps, by units of so many: single values, and of SPAN steps whole buckets in between.
 
-
-def _values(session: Session, job_id: int, name: str, first: int, last: int) -> list[Cell]:
-    if first > last:
-        return []
+    A value is a bucket of its own, whose lowest and highest it is; one that is not finite is a gap.
+    """
     step, value = Metric.step, Metric.value
     there = case((value.is_not(None), step))
-    gap = case((value.is_(None), step))
-    here = (Metric.job_id == job_id, Metric.name == name, step >= first, step <= last, is_newest())
-    query = select(step, literal(1), value, there, value, there, gap).where(*here).order_by(step)
-    return [Cell(*row) for row in session.execute(query)]
-
-
-def _buckets(session: Session, job_id: int, name: str, begin: int, end: int) -> list[Cell]:
+    single = (literal(1).label("count"), value.label("lowest"), there.label("lowest_step"), value.label("highest"))
+    columns = (*single, there.label("highest_step"), case((value.is_(None), step)).label("gap_step"))
+    values = select((step // unit).label("unit"), *columns).where(
+        Metric.job_id == job_id, Metric.name == name, step >= first, step <= last, is_newest()
+    )
     bucket = MetricBucket
-    columns = (bucket.count, bucket.lowest, bucket.lowest_step, bucket.highest, bucket.highest_step, bucket.gap_step)
-    here = (bucket.job_id == job_id, bucket.name == name, bucket.bucket >= begin, bucket.bucket < end)
-    query = select(bucket.bucket * SPAN, *columns).where(*here).order_by(bucket.bucket)
-    return [Cell(*row) for row in session.execute(query)]
+    whole = range(-(-first // unit), (last + 1) // unit) if unit == SPAN else range(0)
+    buckets = select(
+        *(bucket.bucket, bucket.count, bucket.lowest, bucket.lowest_step, bucket.highest, bucket.highest_step),
+        bucket.gap_step,
+    ).where(bucket.job_id == job_id, bucket.name == name, bucket.bucket >= whole.start, bucket.bucket < whole.stop)
+    return union_all(
+        values.where(step < whole.start * unit) if whole else values,
+        buckets,
+        *([values.where(step >= whole.stop * unit)] if whole else []),
+    )
 
 
-def _kept(cells: Sequence[Cell], first: int, last: int, *, unit: int, points: int) -> set[int]:
-    """The steps of the values that are kept, with stretches of a whole number of `unit` steps."""
-    kept = {first, last}
-    of_a_stretch = 2 if all(cell.gap_step is None for cell in cells) else 3
-    stretches = (points - 2) // of_a_stretch
-    if stretches == 0:
-        return kept
-    units = -(-(last // unit - first // unit + 1) // stretches)
-    for _, stretch in groupby(cells, key=lambda cell: (cell.step // unit - first // unit) // units):
-        kept.update(_extremes(stretch))
-    return kept
+def _extremes(session: Session, cells: Subquery, *, first: int, units: int) -> set[int]:
+    """The steps of the lowest and the highest value and of the first gap of each stretch; of equal values, the first.
 
-
-def _extremes(stretch: Iterable[Cell]) -> Iterator[int]:
-    """The steps of the lowest and the highest value and of the first gap; of equal values, the first."""
-    cells = list(stretch)
-    lowest = [(cell.lowest, cell.lowest_step) for cell in cells if cell.lowest is not None]
-    highest = [(-cell.highest, cell.highest_step) for cell in cells if cell.highest is not None]
-    gaps = [cell.gap_step for cell in cells if cell.gap_step is not None]
-    for extremes in (lowest, highest):
-        if extremes:
-            _, step = min(extremes)
-            assert step is not None, "a value has its step"
-            yield step
-    if gaps:
-        yield gaps[0]
+    A stretch is `units` long, and the first of all begins with the unit `first`.
+    """
+    stretch = ((cells.c.unit - first) // units).label("stretch")
+    inner = select(stretch, *(column for column in cells.c if column.key not in ("unit", "count"))).subquery().c
+    least = func.min(inner.lowest).over(partition_by=inner.stretch).label("least")
+    most = func.max(inner.highest).over(partition_by=inner.stretch).label("most")
+    ranked = select(*inner, least, most).subquery().c
+    found = session.execute(
+        select(
+            func.min(case((ranked.lowest == ranked.least, ranked.lowest_step))),
+            func.min(case((ranked.highest == ranked.most, ranked.highest_step))),
+            func.min(ranked.gap_step),
+        ).group_by(ranked.stretch)
+    )
+    return {step for row in found for step in row if step is not None}

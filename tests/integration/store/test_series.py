@@ -255,7 +255,7 @@ def test_an_export_goes_through_a_series_by_pieces(service: Service, monkeypatch
             query = series.select_piece(
                 placement.job_id, names=[], from_step=2, to_step=8, after=seen[-1] if seen else None
             )
-            rows = session.scalars(query).all()
+            rows = session.execute(query).all()
             if not rows:
                 break
             seen += [(row.name, row.step) for row in rows]
