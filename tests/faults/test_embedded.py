@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -144,7 +145,11 @@ def test_ctrl_c_ends_everything_in_order_and_the_job_goes_on_after_the_next_star
         again.close()
 
 
-def test_sigterm_ends_everything_as_ctrl_c_does(up: Up) -> None:
+def test_sigterm_ends_everything_as_ctrl_c_does_and_the_key_of_its_secrets_is_its_users_alone(up: Up) -> None:
+    key = up.data_dir / "key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert httpx2.put(f"{up.url}/secrets/wandb", json={"value": "x"}).status_code == 200
+
     up.process.terminate()
     assert up.process.wait(timeout=60) == 0
     up.wait_until_gone(0)
