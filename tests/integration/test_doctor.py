@@ -17,6 +17,7 @@ from jobs.doctor import Finding, Verdict, judge_clock
 from jobs.settings import get_settings
 from jobs.store.hosts import DeviceInfo
 from jobs.tables import Host
+from rankzero.cli import doctor as command
 from tests.api_server import NO_BROKER, ApiServer
 from tests.integration.command import document, rankzero, rankzero_process
 from tests.integration.conftest import copy_of_sqlite
@@ -187,6 +188,23 @@ def test_the_command_tells_of_service_and_machine_in_lines(api: ApiServer, valke
     checks += ["versions", "schema", "key", "devices", "torch", "disk", "checkpoint root"]
     assert verdicts == dict.fromkeys(checks, "ok") | {"key": "warn"}, done.stdout
     assert any("2 CUDA (simulated)" in line for line in lines)
+
+
+def test_the_folder_of_rankzero_up_is_looked_at_without_what_only_a_host_has(
+    api: ApiServer, tmp_path: Path, migrated_sqlite_template: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = copy_of_sqlite(migrated_sqlite_template, tmp_path)
+    sealing.make_key(tmp_path / "key")
+    monkeypatch.setattr(command, "HOST_PARTS", ("a_package_that_is_not_installed",))
+
+    told = rankzero(api.url, "doctor", "--data-dir", str(tmp_path), "--json", RANKZERO_DATABASE_URL="of:nothing")
+    checks = json.loads(told.stdout)["checks"]
+    here = {each["check"]: each for each in checks[[each["check"] for each in checks].index("versions") :]}
+
+    assert set(here) == {"versions", "database", "schema", "clock", "broker", "key"}
+    assert here["database"]["seen"].startswith(url)
+    assert {check for check, each in here.items() if each["verdict"] != "ok"} == {"broker"}
+    assert f"redis+socket://{tmp_path}" in here["broker"]["seen"]
 
 
 def test_the_command_ends_with_1_where_something_is_bad(tmp_path: Path) -> None:
