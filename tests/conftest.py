@@ -22,7 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--hold-scale", type=float, default=0.1, help="share of their full length that the outages of the matrix last"
     )
-    parser.addoption("--seed", default="2026", help="decides every draw of the fault tests")
+    parser.addoption(
+        "--seed", default="2026", help="decides every draw of the fault tests, and of long runs of schemathesis"
+    )
     parser.addoption("--sequences", type=int, default=60, help="sequences of calls on each database")
     parser.addoption("--races", type=int, default=60, help="cancels that race a claim on each database")
     parser.addoption("--chaos", type=int, default=20, help="jobs that run while all faults strike")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -77,6 +78,8 @@ def test_no_request_breaks_the_service_or_its_schema(
 ) -> None:
     examples = request.config.getoption("--schema-examples")
     is_long = examples > SHORT
+    seed = Random(request.config.getoption("--seed")).getrandbits(32)
+    draws = ["--seed", str(seed)] if is_long else ["--generation-deterministic"]
     mode = "all" if is_long or database_url.startswith("sqlite") else "positive"
     settings = SETTINGS.format(chains=4 * examples, mode=mode, again=str(is_long).lower())
     (tmp_path / "schemathesis.toml").write_text(settings)
@@ -88,7 +91,7 @@ def test_no_request_breaks_the_service_or_its_schema(
             *(sys.executable, "-m", "schemathesis.cli", "--config-file", "schemathesis.toml"),
             *("run", f"{api.url}/openapi.json"),
             *("--checks", "all", "--phases", "examples,coverage,fuzzing,stateful", "--continue-on-failure"),
-            *("--max-examples", str(examples), "--generation-deterministic"),
+            *("--max-examples", str(examples), *draws),
             *("--generation-with-security-parameters", "false"),
             *("--no-color", "--suppress-health-check", "all"),
         ]
