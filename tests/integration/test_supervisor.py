@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from jobs.database import Database
 from jobs.spec import JobSpec
@@ -244,3 +245,27 @@ def test_what_a_host_does_not_allow_is_not_begun_whatever_was_accepted(
     assert here[3] in job.failure["message"]
     assert not (tmp_path / "run" / "trainer.log").exists()
     assert service.live_leases() == []
+
+
+def test_a_trainer_is_held_to_the_data_roots_of_its_host_in_what_a_data_set_links_to(
+    sqlite_url: str, tmp_path: Path
+) -> None:
+    service = Service(Database(sqlite_url))
+    service.register()
+    photos, elsewhere = tmp_path / "photos", tmp_path / "elsewhere.png"
+    Image.new("RGB", (8, 8)).save(elsewhere)
+    for name in ("cat", "dog"):
+        (photos / name).mkdir(parents=True)
+        for number in range(4):
+            Image.new("RGB", (8, 8)).save(photos / name / f"{number}.png")
+    (photos / "cat" / "link.png").symlink_to(elsewhere)
+    train = {"model": "squeezenet1_1", "data": "photos:", "val_fraction": 0.5, "batch": 4, "num_workers": 0}
+    placement = launch(service, tmp_path / "runs" / "job-1" / "attempt-1-a", train=train)
+
+    supervise(service, placement, data_roots=f"photos={photos}", run_root=tmp_path / "runs", min_free_bytes=0)
+
+    failure = service.job(placement.job_id).failure
+    service.database.dispose()
+    assert failure is not None
+    assert failure["cause"] == "data"
+    assert f"it lies at {elsewhere}, outside of the folders" in failure["message"]
