@@ -390,7 +390,7 @@ def test_the_course_of_a_metric_is_drawn_between_its_lowest_and_highest_value(
 
 
 def test_what_a_waiting_job_waits_for_and_when_it_starts_is_told() -> None:
-    soon = AT + timedelta(minutes=10, seconds=30)
+    soon = datetime.now(UTC) + timedelta(minutes=10, seconds=30)  # AT may be a while ago
     in_the_way = [{"host": "alpha", "device": f"cuda:{index}", "job_id": 3 + index} for index in (0, 1)]
     account = account_for(
         job(
