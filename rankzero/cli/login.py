@@ -9,6 +9,7 @@ import typer
 from rankzero import credentials
 from rankzero.cli.options import Json, Url, connect, read_secret, service_url
 from rankzero.cli.output import print_answer
+from rankzero.errors import UsageError
 
 
 def add_login_commands(app: typer.Typer) -> None:
@@ -32,6 +33,10 @@ def login(
     from rankzero.client import Client
 
     service = service_url(url)
+    if service.startswith("http:") and not (insecure or credentials.is_loopback(service)):
+        # Said before it is typed.
+        way_out = "name the service by https, or, in a network that you trust, add --insecure"
+        raise UsageError(f"a token would travel unencrypted to {service}: {way_out}")
     token = read_secret(f"token for {service}: ")
     with Client(service, token=token, insecure=insecure or None) as client:
         me = client.me()

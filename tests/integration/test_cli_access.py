@@ -48,6 +48,12 @@ def test_a_token_is_tried_stored_used_and_forgotten(api: GuardedApi, tmp_path: P
         assert not any(token in done.stdout + done.stderr for token in (api.tokens["alice"], "x" * 43))
 
 
+def test_a_token_is_not_asked_for_where_it_would_travel_unencrypted() -> None:
+    done = rankzero("http://gpu-box:8000", "login", stdin="rz_a\n")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.endswith("add --insecure\n")
+
+
 def test_a_job_is_for_whom_the_token_names(api: GuardedApi) -> None:
     flags = ("submit", "--model", "resnet18", "--data", "digits", "-d", "--json")
     job = document(by(api, "alice", *flags))
