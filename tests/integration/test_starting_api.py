@@ -100,3 +100,9 @@ def test_a_database_that_does_not_answer_keeps_nobody_from_starting_it_and_lets_
             assert answer.status_code == 503
     finally:
         claim.release()
+
+
+def test_a_proxy_to_believe_is_named_by_its_address(sqlite_url: str, tmp_path: Path) -> None:
+    ended = start(sqlite_url, tmp_path, "--forwarded-allow-ips", "*")
+    assert ended.returncode == 2
+    assert "does not appear to be an IPv4 or IPv6 network" in ended.stderr

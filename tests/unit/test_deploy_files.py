@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.settings import Settings
-from tests.deployment import COMPOSE, DEPLOY, ROOT, containers, unit, variables_of
+from tests.deployment import COMPOSE, DEPLOY, ROOT, containers, folder_without, installed_by, unit, variables_of
 
 PASSWORD = "of-the-tests"
 BUILT = containers({"RANKZERO_POSTGRES_PASSWORD": PASSWORD})
@@ -82,3 +82,18 @@ def test_the_unit_of_the_worker_starts_what_its_image_does_and_lets_runs_outlive
 def test_the_shared_settings_are_settings() -> None:
     names = {name.removeprefix("RANKZERO_").lower() for name in variables_of(DEPLOY / "rankzero.env")}
     assert names <= Settings.model_fields.keys()
+
+
+def test_a_plain_installation_has_the_command_and_the_client(tmp_path: Path) -> None:
+    installed = folder_without(installed_by(()), tmp_path / "installed")
+    environment = os.environ | {"PYTHONPATH": str(installed), "RANKZERO_URL": "http://127.0.0.1:9"}
+    for command, said in {
+        ("-m", "rankzero.cli", "ls"): "no service at http://127.0.0.1:9",
+        ("-m", "rankzero.cli", "up"): "pip install 'rankzero[embedded]'",
+        ("-c", "from rankzero import Client; Client().hosts()"): "UnreachableError",
+    }.items():
+        ran = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode != 0
+        assert said in ran.stderr
