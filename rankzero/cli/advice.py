@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-RETRY = "rankzero retry {id} goes on from its last checkpoint"
-AGAIN = "rankzero clone {id} submits it with changes"
+RETRY = "rankzero retry {id} (it goes on from its last checkpoint)"
 
 ADVICE: Mapping[str, str] = {
-    "config": f"correct the field that is named: {AGAIN} (--set FIELD=VALUE)",
+    "config": "correct the field that is named: rankzero clone {id} --set FIELD=VALUE",
     "data": f"correct what is named there, then: {RETRY}; with other data: rankzero clone {{id}} --set data=…",
     "checkpoint": "start from another one, which rankzero checkpoints {id} lists: "
     "rankzero clone {id} --start-from JOB:CHECKPOINT",
@@ -16,9 +15,11 @@ ADVICE: Mapping[str, str] = {
     "disk_full": f"make room where the run writes (rankzero hosts), then: {RETRY}",
     "communication": f"no rank is known to be at fault: look at the network between them, then: {RETRY}",
     "killed_by_signal": f"something outside ended the rank, often the kernel for want of memory (dmesg), then: {RETRY}",
-    "exception": f"mend what the traceback names, then: {RETRY}, or {AGAIN}",
+    "exception": f"mend what the traceback names, then: {RETRY}; or with other settings: "
+    "rankzero clone {id} --set FIELD=VALUE",
     "device": f"look at the GPU (nvidia-smi -q, dmesg) and at rankzero hosts, then: {RETRY}",
-    "hang": f"the stack says where the rank stood; if it was only slow, {AGAIN} (hang_limit_s); else: {RETRY}",
+    "hang": f"mend what holds the rank up where its stack says, then: {RETRY}; if it was only slow: "
+    "echo 'hang_limit_s: 3600' | rankzero clone {id} - --start-mode resume",
     "time_limit": "with more time: echo 'time_limit_s: 7200' | rankzero clone {id} - --start-mode resume",
     "lost": f"its host or supervisor went away (rankzero hosts); once it is back: {RETRY}",
     "interrupted": f"it was stopped from outside: {RETRY}",

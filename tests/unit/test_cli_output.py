@@ -416,4 +416,4 @@ def test_every_cause_of_a_failure_has_advice_that_names_the_job() -> None:
     assert set(ADVICE) == {cause.value for cause in Cause}
     for cause in Cause:
         assert "{" not in advice_on(cause, 7)
-    assert advice_on("of_a_later_release", 7).endswith("rankzero retry 7 goes on from its last checkpoint")
+    assert advice_on("of_a_later_release", 7).endswith("rankzero retry 7 (it goes on from its last checkpoint)")
