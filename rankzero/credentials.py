@@ -41,9 +41,11 @@ class Credential:
 
 
 def path() -> Path:
-    """Return where the tokens are stored, whether or not any is."""
-    home = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(home) if home else Path.home() / ".config") / "rankzero" / "credentials.toml"
+    """Return where the tokens are stored, whether or not any is. Raises UsageError for an account that has no home."""
+    file = _file()
+    if file is None:
+        raise UsageError("this account has no home directory to store a token in; name a folder: XDG_CONFIG_HOME")
+    return file
 
 
 def find(url: str, *, token: str | None = None, insecure: bool | None = None) -> Credential | None:
@@ -86,7 +88,7 @@ def store(url: str, token: str, *, insecure: bool = False) -> Path:
 
 def forget(url: str) -> bool:
     """Forget the token that is stored for a service; return whether there was one."""
-    if not path().exists():
+    if service_of(url) not in _read():
         return False
     with _held() as entries:
         return entries.pop(service_of(url), None) is not None
@@ -134,15 +136,25 @@ def _check_sendable(url: str, token: str, *, insecure: bool) -> None:
         )
 
 
+def _file() -> Path | None:
+    folder = os.environ.get("XDG_CONFIG_HOME")
+    try:
+        return (Path(folder) if folder else Path.home() / ".config") / "rankzero" / "credentials.toml"
+    except RuntimeError:  # an account with no home, as in a container that runs under a bare number
+        return None
+
+
 def _read() -> dict[str, Mapping[str, Any]]:
-    file = path()
+    file = _file()
+    if file is None:
+        return {}
     try:
         with file.open("rb") as content:
             if os.fstat(content.fileno()).st_mode & 0o077:
                 raise UsageError(f"others may read the tokens in {file}: chmod 600 {file}")
             entries = tomllib.load(content)
-    except FileNotFoundError:
-        return {}
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return {}  # also in a home that is somebody else's: a token there is none of this account's
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} is damaged ({error}); remove it and log in again") from error
     except OSError as error:
@@ -156,15 +168,18 @@ def _read() -> dict[str, Mapping[str, Any]]:
 def _held() -> Iterator[dict[str, Mapping[str, Any]]]:
     """The entries, to be changed: two processes that do so at once wait for one another."""
     folder = path().parent
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        entries = _read()
-        yield entries
-        _write(entries)
-    finally:
-        os.close(lock)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            entries = _read()
+            yield entries
+            _write(entries)
+        finally:
+            os.close(lock)
+    except OSError as error:
+        raise UsageError(f"no token can be stored in {folder}: {error.strerror}") from error
 
 
 def _write(entries: Mapping[str, Mapping[str, Any]]) -> None:

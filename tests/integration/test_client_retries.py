@@ -1,5 +1,6 @@
 """What the client sends again, and what it never does: lost answers, services that are away, redirects."""
 
+import logging
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -184,7 +185,8 @@ def test_where_nothing_listens_the_error_says_at_once_how_to_start_a_service() -
     claim.release()
 
 
-def test_a_token_is_not_sent_on_to_where_a_redirect_leads() -> None:
+def test_a_token_is_not_sent_on_to_where_a_redirect_leads_and_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
     with scripted_server(ME) as elsewhere:
         redirect = Scripted(307, {"Location": f"{elsewhere.url}/me"})
         with scripted_server(redirect) as server, Client(server.url, token="rz_mine") as client:
@@ -192,6 +194,8 @@ def test_a_token_is_not_sent_on_to_where_a_redirect_leads() -> None:
                 client.me()
             assert server.received[0].headers["Authorization"] == "Bearer rz_mine"
             assert "rz_mine" not in str(refused.value)
+            assert "send_request_headers" in caplog.text  # as much as there is, was logged
+            assert "rz_mine" not in caplog.text
         assert elsewhere.received == []
 
 

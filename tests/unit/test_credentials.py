@@ -76,6 +76,23 @@ def test_a_damaged_file_is_said_to_be_one(text: str) -> None:
         credentials.find(URL)
 
 
+def test_an_account_with_no_home_of_its_own_has_no_stored_token_and_stores_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
+    assert (token_for(URL), credentials.forget(URL)) == (None, False)
+    with pytest.raises(UsageError, match=r"Not a directory|File exists"):
+        credentials.store(URL, TOKEN)
+
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("os.getuid", lambda: 2**31 - 7)  # a number with no name
+    assert (token_for(URL), credentials.forget(URL)) == (None, False)
+    with pytest.raises(UsageError, match="XDG_CONFIG_HOME"):
+        credentials.store(URL, TOKEN)
+
+
 def test_tokens_that_are_stored_at_the_same_time_are_all_stored() -> None:
     urls = [f"https://{number}.example.org" for number in range(20)]
     threads = [threading.Thread(target=credentials.store, args=(url, TOKEN)) for url in urls]
