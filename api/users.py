@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobs.access import Access, Role, UserName
+from jobs.changes import no_default
 
 
 class NewUser(BaseModel):
@@ -22,8 +23,8 @@ class UserChanges(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    role: Role = Role.VIEWER
-    disabled: bool = Field(default=False, strict=True)
+    role: Role = Field(default=Role.VIEWER, json_schema_extra=no_default)
+    disabled: bool = Field(default=False, strict=True, json_schema_extra=no_default)
     """Whether none of their tokens counts."""
 
 

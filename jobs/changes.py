@@ -10,6 +10,11 @@ from jobs.spec import MOST_LABELS, CheckpointChoice, Device, LabelKey, LabelValu
 from trainer.devices import MOST_PROCESSES
 
 
+def no_default(schema: dict[str, Any]) -> None:
+    """A field of a change: what is left out stays, and clients made of a schema with a default would send that."""
+    del schema["default"]
+
+
 def _never_null(schema: dict[str, Any]) -> None:
     schema.update(schema.pop("anyOf")[0])
     del schema["default"]  # None stands for a field that is left out; one that is sent as null is refused
@@ -24,7 +29,9 @@ class JobChanges(_Frozen):
 
     priority: int | None = Field(default=None, ge=0, le=100, strict=True, json_schema_extra=_never_null)
     """Its new priority: its place in the line by the next plan."""
-    labels: dict[LabelKey, LabelValue | None] = Field(default={}, max_length=2 * MOST_LABELS)
+    labels: dict[LabelKey, LabelValue | None] = Field(
+        default={}, max_length=2 * MOST_LABELS, json_schema_extra=no_default
+    )
     """Labels that it gets, or that get another value; null takes one away, and those that are not named stay."""
 
     @field_validator("priority", mode="before")
