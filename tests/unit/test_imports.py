@@ -1,12 +1,17 @@
 """Who may import whom: service processes load no torch, and each contract of import directions holds and can fail."""
 
+import ast
 import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.utils import canonicalize_name
+
+from tests.deployment import OURS, installed_by
 
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
@@ -50,6 +55,18 @@ FORBIDDEN = {
 }
 
 
+# What each package may count on, by the extra of an installation that runs it, and the modules that ask for more.
+EXTRAS = {
+    "api": "api",
+    "jobs": "service",
+    "migrations": "service",
+    "rankzero": "",
+    "trainer": "trainer",
+    "worker": "worker",
+}
+ASK_FOR_MORE = {"rankzero/embedded.py": "embedded", "rankzero/resources/results.py": "pandas"}
+
+
 @pytest.mark.parametrize("module", ["api.app", "worker.app", "rankzero", "rankzero.cli", "jobs.database"])
 def test_importing_a_service_module_loads_no_torch(module: str) -> None:
     found = subprocess.run(
@@ -73,6 +90,31 @@ def test_help_and_the_completion_of_words_load_no_client_and_no_service() -> Non
         text=True,
     )
     assert (found.returncode, found.stdout.split()) == (0, []), found.stderr
+
+
+@pytest.mark.parametrize("package", PYPROJECT["root_packages"])
+def test_a_package_imports_only_what_is_installed_with_it(package: str) -> None:
+    owners = metadata.packages_distributions()
+    missing = []
+    for path in (ROOT / package).rglob("*.py"):
+        name = str(path.relative_to(ROOT))
+        extra = ASK_FOR_MORE.get(name, EXTRAS[package])
+        there = installed_by((extra,) if extra else ())
+        for module in imported_by(path) - sys.stdlib_module_names - OURS:
+            if there.isdisjoint(canonicalize_name(owner) for owner in owners.get(module, ())):
+                missing.append(f"{name}: {module}")
+    assert missing == []
+
+
+def imported_by(path: Path) -> set[str]:
+    """The first names of all that a module imports, at its top or later."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names.add(node.module.partition(".")[0])
+    return names
 
 
 def test_the_contracts_hold() -> None:
