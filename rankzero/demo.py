@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
+from rankzero.cli.console import Console
 from rankzero.cli.following import follow
 from rankzero.cli.output import device_names
 from rankzero.client import Client

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+from rankzero.cli.console import Console
 from rankzero.cli.options import Json, Url, connect, parse_duration, read_secret, refuse_lost
 from rankzero.cli.output import print_answer, print_json
 from rankzero.cli.tables import minute, table

@@ -8,6 +8,7 @@ import typer
 from rankzero.cli import exits
 from rankzero.cli.access import add_access_commands
 from rankzero.cli.checkpoints import add_checkpoint_commands
+from rankzero.cli.console import plain
 from rankzero.cli.doctor import add_doctor_command
 from rankzero.cli.fleet import add_fleet_commands
 from rankzero.cli.jobs import add_job_commands
@@ -55,7 +56,7 @@ def main() -> None:
     try:
         app()
     except RankzeroError as error:
-        print(f"rankzero: {_in_a_line(error)}", file=sys.stderr)
+        print(f"rankzero: {plain(_in_a_line(error))}", file=sys.stderr)
         sys.exit(exits.of_error(error))
 
 

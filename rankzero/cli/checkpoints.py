@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+from rankzero.cli.console import Console
 from rankzero.cli.options import JobId, Json, Url, connect
 from rankzero.cli.output import in_figures, print_answer, print_json
 from rankzero.cli.tables import minute, size_of, table

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from rankzero.cli import exits
+from rankzero.cli.console import Console
 from rankzero.cli.options import Json, Url
 from rankzero.cli.output import print_json
 from rankzero.cli.tables import size_of

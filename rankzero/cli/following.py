@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.table import Column
 from rich.text import Text
 
+from rankzero.cli.console import Console
 from rankzero.cli.output import in_colour, in_figures
 from rankzero.cli.wording import in_words
 

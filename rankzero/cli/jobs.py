@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from rankzero.cli.console import Console
 from rankzero.cli.history import describe_event
 from rankzero.cli.options import PATIENCE_S, JobId, Json, Url, connect
 from rankzero.cli.output import EXAMPLE, print_job, print_jobs, print_json

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from rankzero.cli.console import Console
 from rankzero.cli.options import FOLLOWING_S, PATIENCE_S, JobId, Json, Url, connect
 from rankzero.cli.output import print_json
 from rankzero.errors import UsageError

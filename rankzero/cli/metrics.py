@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
+from rankzero.cli.console import Console
 from rankzero.cli.options import JobId, Json, Url, connect
 from rankzero.cli.output import figure, print_json
 from rankzero.cli.tables import table

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
 
+from rankzero.cli.console import Console, plain
 from rankzero.cli.history import name_of_failure, times_of, warnings_among
 from rankzero.cli.tables import table
 from rankzero.cli.wording import in_words, since
@@ -47,7 +47,7 @@ def print_answer(document: BaseModel | Mapping[str, Any], line: str, *, as_json:
     if as_json:
         print_json(document)
     else:
-        print(line)
+        print(plain(line))
 
 
 def print_jobs(console: Console, jobs: Iterable[Job]) -> None:

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
+from rankzero.cli.console import Console
 from rankzero.cli.options import Json, Url, connect, refuse_lost
 from rankzero.cli.output import print_answer, print_json
 from rankzero.cli.tables import table

@@ -7,9 +7,9 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from rankzero.cli import exits
+from rankzero.cli.console import Console
 from rankzero.cli.options import Json
 from rankzero.cli.output import EXAMPLE, print_json
 

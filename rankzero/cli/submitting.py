@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from rankzero import credentials
 from rankzero.cli import exits
+from rankzero.cli.console import Console
 from rankzero.cli.following import follow
 from rankzero.cli.options import (
     DEVICE_FORMS,

@@ -8,11 +8,12 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from rankzero.cli.console import Console
 from rankzero.cli.output import HEADINGS, cells_of, in_colour
 from rankzero.cli.tables import one_line
 from rankzero.errors import UnreachableError, UsageError

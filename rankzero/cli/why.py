@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
 
 from rankzero.cli.advice import advice_on
+from rankzero.cli.console import Console
 from rankzero.cli.history import times_of
 from rankzero.cli.options import JobId, Json, Url, connect
 from rankzero.cli.output import (
