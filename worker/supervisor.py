@@ -42,7 +42,7 @@ from worker.time_limit import TimeLimit
 
 WATCH_S = 0.1
 """Seconds between two looks at the trainer, or at what comes before it."""
-SECRETS = ("RANKZERO_DATABASE_URL", "RANKZERO_BROKER_URL", "RANKZERO_KEY_FILE")
+SECRETS = ("RANKZERO_DATABASE_URL", "RANKZERO_BROKER_URL", "RANKZERO_KEY_FILE", "RANKZERO_TOKEN")
 """Variables that the trainer, which runs the user's code, has no use for."""
 
 log = structlog.get_logger()
