@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from sqlalchemy.orm import Session
 
 from api.feed import news
-from api.feed.follower import Follower, Wanted
+from api.feed.follower import MOST_WAITING, Follower, Wanted
 from api.feed.news import News
 from api.session import reading
 from jobs.database import AWAY
@@ -25,8 +25,11 @@ POLL_S = 0.25
 """Seconds between two looks at the feed where nothing is new; at a full batch, it goes on at once."""
 BATCH = 100
 """Entries of the feed that are read at once."""
-PIECES = 32
-"""Pieces of output in them at most: each may be 64 KiB."""
+MOST_BYTES = MOST_WAITING // 2
+"""Of news in them at most, about: more at once than may wait for a stream would leave all of them behind, and then each
+reads the database for itself."""
+PIECE_BYTES, VALUE_BYTES = 64 * 1024, 110
+"""Of a piece of output at most, and of a metric value as it is sent, beside its name."""
 CATCHING_UP = 4
 """Streams that read for themselves at once. They have threads of their own, so that a thousand which come back after a
 restart keep no other request waiting."""
@@ -183,11 +186,14 @@ def _read(session: Session, after: Position, *, until: Position | None = None, w
 
 
 def _light(entries: Sequence[FeedEntry]) -> Sequence[FeedEntry]:
-    """As many of the entries, and one at least, as come to no more than PIECES pieces of output."""
-    pieces = 0
+    """As many of the entries, and one at least, as come to no more than MOST_BYTES."""
+    size = 0
     for index, entry in enumerate(entries):
-        pieces += len(entry.detail["ids"]) if entry.topic == Topic.LOGS else 0
-        if pieces > PIECES and index:
+        if entry.topic == Topic.LOGS:
+            size += len(entry.detail["ids"]) * PIECE_BYTES
+        elif entry.topic == Topic.METRICS:
+            size += sum(VALUE_BYTES + len(name) for *_, values in entry.detail["records"] for name in values)
+        if size > MOST_BYTES and index:
             return entries[:index]
     return entries
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -127,6 +127,27 @@ def test_a_stream_that_falls_behind_reads_for_itself_and_misses_nothing(
             return [change_of(await first), *[change_of(await anext(events)) for _ in told[1:]]]
 
     assert asyncio.run(follow_slowly()) == told
+
+
+def test_a_stream_that_keeps_up_is_not_behind_however_much_is_reported_at_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "POLL_S", 0.01)
+    at = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
+    values = [(f"metric {number:040}", step, 1, at, 0.1, None) for step in range(500) for number in range(100)]
+
+    async def follow() -> tuple[int, bool]:
+        async with reading() as reader:
+            keen = follower()
+            await reader.join(keen)
+            with database.session_scope() as session:
+                feed.tell_metrics(session, values, job_id=1, attempt=1, at=at)
+            seen = 0
+            while seen < len(values) and (news := await keen.next(timeout_s=DEADLINE_S)) is not None:
+                seen += news.sent.count(b'"step":')
+            return seen, keen.keeps_up()
+
+    assert asyncio.run(follow()) == (len(values), True)
 
 
 def test_a_connection_that_takes_nothing_for_too_long_is_broken_off(
