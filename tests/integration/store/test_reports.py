@@ -11,7 +11,7 @@ from sqlalchemy import select
 from jobs.states import Outcome
 from jobs.store import attempts, reports
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
-from jobs.tables import Checkpoint, LogChunk, Metric, Placement
+from jobs.tables import Checkpoint, LogChunk, Metric, MetricBucket, Placement
 from tests.integration.store.conftest import Service
 from trainer.journal import CheckpointSaved, Completed, EpochEnd, JournalWriter, Log, Metrics, Started
 from trainer.run_dir import RunDir
@@ -308,6 +308,29 @@ def test_a_run_directory_is_in_the_database_once_however_often_it_is_shipped(ser
     assert series(service, job.id) == [("loss", 1, 0.5), ("loss", 2, None)]
     assert [chunk.text for chunk in logs(service, job.id)] == ["hello\n", "no newline"]
     assert [event.kind for event in service.events(job.id)] == ["submitted", "state", "state", "log", "epoch"]
+
+
+def test_a_record_whose_values_the_database_refuses_is_named_and_the_others_are_kept(
+    postgres_service: Service, tmp_path: Path
+) -> None:
+    service = postgres_service
+    placement = service.claim(service.launch("0"))
+    placement.run_dir = str(tmp_path)
+    journal = JournalWriter(RunDir(tmp_path).journal)
+    journal.append(Started, world_size=1, devices=("cuda:0",))
+    for step, epoch in ((1, 1), (2, 2**31), (3, 1)):
+        journal.append(Metrics, step=step, epoch=epoch, values={"loss": 0.5})
+    journal.close()
+
+    Shipper(service.database, placement).ship(final=True)
+
+    assert series(service, placement.job_id) == [("loss", 1, 0.5), ("loss", 3, 0.5)]
+    with service.database.session_scope(read_only=True) as session:
+        (bucket,) = session.scalars(select(MetricBucket))
+    assert (bucket.count, bucket.first_step, bucket.last_step) == (2, 1, 3)
+    (told,) = [event.detail["message"] for event in service.events(placement.job_id) if event.kind == "log"]
+    assert told.startswith("journal record 2 (metrics) was refused")
+    assert "out of range" in told
 
 
 def test_an_epoch_tells_each_class_s_figures_unless_there_are_too_many_to_read(
