@@ -1,12 +1,13 @@
 """The HTTP application: settings of the web framework, what surrounds every request, and the routes."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
 from fastapi import Depends, FastAPI
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import errors, observing, schema
 from api.bodies import AnnouncedLimit, refuse_ambiguous
@@ -41,10 +42,19 @@ from jobs.access import Access
 from jobs.database import get_database
 from jobs.logs import configure_logs
 from jobs.settings import get_settings
+from jobs.store.tokens import SHAPE
+
+_TOKEN_IN_QUERY = re.compile(rf"={SHAPE.pattern}(?=&|$)".encode())
 
 
 class Application(FastAPI):
     """FastAPI, seen from outside of all that it does by itself, and with a schema that says all."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; a token in its query, where none counts, is in no trace."""
+        if scope["type"] == "http":
+            scope = dict(scope, query_string=_TOKEN_IN_QUERY.sub(b"=rz_***", scope["query_string"]))
+        await super().__call__(scope, receive, send)
 
     def build_middleware_stack(self) -> ASGIApp:
         """Put around the framework's own layers what its answers to failures have to pass as well."""

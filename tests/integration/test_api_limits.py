@@ -11,9 +11,17 @@ from typing import Any
 import pytest
 
 from tests.api_server import TRAIN, ApiServer
+from tests.integration.conftest import api_on_sqlite
 from tests.integration.test_api_errors import JSON, fields_of, problem_of
 
 MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def api(migrated_sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """The API on one of the databases: none has a part in what is tried here."""
+    with api_on_sqlite(migrated_sqlite_template, tmp_path_factory.mktemp("api")) as server:
+        yield server
 
 
 def deep(levels: int) -> str:
