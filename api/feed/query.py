@@ -27,7 +27,11 @@ def _is_position(text: str) -> str:
     return text
 
 
-PositionText = Annotated[str, AfterValidator(_is_position), Field(max_length=39, examples=["1841-977"])]
+PositionText = Annotated[
+    str,
+    AfterValidator(_is_position),
+    Field(max_length=39, examples=["1841-977"], json_schema_extra={"pattern": "^[0-9]{1,19}-[0-9]{1,19}$"}),
+]
 LastEventId = Annotated[
     PositionText | None,
     Header(description="Id of the last event that was received; `EventSource` sends it by itself. Before `after`."),
