@@ -1,6 +1,8 @@
 """ETags: what has not changed is not sent again, and what somebody else has edited is not overwritten."""
 
+import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -100,6 +102,22 @@ def test_of_two_who_edit_a_user_the_second_is_told(api: ApiServer) -> None:
     assert api.http.get(path).json()["disabled_at"] is None
     assert api.http.patch(path, json={"disabled": True}, headers=tag_of(first)).json()["disabled_at"] is not None
     assert api.http.patch("/users/nobody", json={"disabled": True}, headers=seen).status_code == 404
+
+
+def test_two_who_take_the_role_admin_from_each_other_at_once_leave_one(api: ApiServer) -> None:
+    names = [f"admin-{uuid.uuid4()}" for _ in range(2)]
+    for name in names:
+        api.post("/users", {"name": name, "role": "admin"})
+        assert api.post("/tokens", {"name": "x", "user": name}).status_code == 201
+    together = threading.Barrier(len(names))
+
+    def lower(name: str) -> int:
+        together.wait()
+        return api.http.patch(f"/users/{name}", json={"role": "viewer"}).status_code
+
+    with ThreadPoolExecutor() as pool:
+        assert sorted(pool.map(lower, names)) == [200, 409]
+    assert [api.http.get(f"/users/{name}").json()["role"] for name in names].count("admin") == 1
 
 
 def test_of_two_who_edit_a_webhook_the_second_is_told(api: ApiServer) -> None:
