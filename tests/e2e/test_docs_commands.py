@@ -47,11 +47,12 @@ class Around:
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """Files that its reader has, by name."""
     replaced: Mapping[str, str] = field(default_factory=dict)
-    """What the page says, and what is said in its place: fewer epochs, ports that are free."""
+    """What the page says, and what is said in its place: fewer epochs, smaller pictures, ports that are free."""
 
 
-def one_epoch(text: str) -> str:
-    return re.sub(r"(epochs\W+)\d", r"\g<1>1", text)
+def small(text: str) -> str:
+    """A file of a training, with one epoch of small pictures."""
+    return re.sub(r"(epochs: )\d", r"\g<1>1", text).replace("image_size: 32", "image_size: 16")
 
 
 def fenced(page: str, language: str, number: int = 0) -> str:
@@ -61,12 +62,23 @@ def fenced(page: str, language: str, number: int = 0) -> str:
 def posted_job() -> str:
     """The body that README.md posts, which is the `job.yaml` of the command after it."""
     (step,) = [step for step in steps("README.md") if step.name.startswith("curl http://127.0.0.1:8000/jobs --json")]
-    return step.text.partition("'")[2].rstrip("'").replace('"epochs": 5', '"epochs": 2')
+    return (
+        step.text.partition("'")[2]
+        .rstrip("'")
+        .replace('"epochs": 5', '"epochs": 2')
+        .replace('"image_size": 32', '"image_size": 16')
+    )
 
 
 AROUND = {
     "README.md": Around(
-        files={"job.yaml": posted_job}, replaced={"--epochs 5": "--epochs 1", '"epochs": 5': '"epochs": 1'}
+        files={"job.yaml": posted_job},
+        replaced={
+            "--epochs 5": "--epochs 1",
+            '"epochs": 5': '"epochs": 1',
+            "image_size=32": "image_size=16",
+            '"image_size": 32': '"image_size": 16',
+        },
     ),
     # `plan` takes the flags of `submit`, and is as much of it as other tests leave to be done.
     "docs/cli.md": Around(replaced={"rankzero submit": "rankzero plan"}),
@@ -78,7 +90,7 @@ AROUND = {
         replaced={"--jobs 5000 --devices 256": "--jobs 50 --devices 64"},
     ),
     "docs/training.md": Around(
-        files={"train.yaml": lambda: one_epoch(fenced("docs/training.md", "yaml"))},
+        files={"train.yaml": lambda: small(fenced("docs/training.md", "yaml"))},
         replaced={
             "--device 0,1 --output": "--device cpu --output",  # there are no GPUs here
             "step-00000092": "step-00000023",
@@ -156,7 +168,7 @@ def test_two_hosts_on_one_machine_are_tried_as_the_page_says(tmp_path: Path) -> 
                 "28000": str(api),
                 "29400-29449": f"{alpha}-{alpha}",
                 "29450-29499": f"{beta}-{beta}",
-                "--epochs 2": "--epochs 1",
+                "--set image_size=32 --epochs 2": "--set image_size=16 --epochs 1",
             },
             timeout_s=200,
         )
