@@ -85,8 +85,10 @@ async def _events(reader: FeedReader, follower: Follower, opening: Opening) -> A
             position = batch.position if batch.is_full else until
         while follower.keeps_up():
             if (upcoming := await follower.next(timeout_s=HEARTBEAT_S)) is not None:
-                yield upcoming.sent
-                position = upcoming.position
+                # The reader looks only so often: a stream may begin with what it has not seen yet.
+                if upcoming.position > position:
+                    yield upcoming.sent
+                    position = upcoming.position
             elif follower.keeps_up():
-                position = reader.position  # nothing waits: all up to there was of no concern to it
+                position = max(position, reader.position)  # nothing waits: all up to there was of no concern to it
                 yield format_sse_event(comment="", id=str(position))

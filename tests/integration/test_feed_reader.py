@@ -108,6 +108,33 @@ def test_the_database_is_not_asked_while_nobody_follows(database: Database, monk
     assert asyncio.run(come_and_go()) == []
 
 
+def test_a_stream_that_begins_before_the_reader_has_looked_again_is_told_nothing_twice(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As after a resumption at another process, whose reader has not seen yet what the client has.
+    monkeypatch.setattr(readers, "POLL_S", 1.0)
+    monkeypatch.setattr(streams, "HEARTBEAT_S", 0.1)
+
+    async def begin_ahead() -> tuple[bytes, bytes, str]:
+        async with reading() as reader:
+            other = follower()
+            await reader.join(other)
+            await asyncio.sleep(0.3)  # its first look is over, and the next is not yet due
+            await asyncio.to_thread(tell, database, "early")
+            async with open_stream(reader, follower(), None) as events:
+                hello, still_there = await anext(events), await anext(events)
+                await asyncio.to_thread(tell, database, "late")
+                news = await anext(events)
+                while b"data: " not in news:
+                    news = await anext(events)
+                return hello, still_there, change_of(news)
+
+    hello, still_there, change = asyncio.run(begin_ahead())
+    assert change == "late"
+    (place,) = [line for line in hello.splitlines() if line.startswith(b"id: ")]
+    assert place in still_there.splitlines(), "nor does a heartbeat lead back"
+
+
 def test_a_stream_that_falls_behind_reads_for_itself_and_misses_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
