@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
@@ -10,6 +12,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import yaml
 from packaging.requirements import Requirement
@@ -125,6 +128,23 @@ def installed_by(extras: tuple[str, ...]) -> frozenset[str]:
                 if each.marker is None or each.marker.evaluate({"extra": extra}):
                     pending.append(each)
     return frozenset(name for name, _ in found)
+
+
+def package(folder: Path) -> Path:
+    """Build what the images install from what .dockerignore lets into them, and return where it is unpacked."""
+    context = folder / "context"
+    context.mkdir(parents=True)
+    for name in re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, context / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+        else:
+            shutil.copy(ROOT / name, context)
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
+    subprocess.run([*pip, "--wheel-dir", str(folder), "."], cwd=context, check=True)
+    (wheel,) = folder.glob("rankzero-*.whl")
+    with ZipFile(wheel) as archive:
+        archive.extractall(folder / "package")
+    return folder / "package"
 
 
 def folder_without(distributions: Collection[str], folder: Path) -> Path:

@@ -27,6 +27,7 @@ from tests.deployment import (
     folder_without,
     head_commands,
     installed_by,
+    package,
     unit,
     variables_of,
 )
@@ -57,6 +58,7 @@ class Engine:
         self._for = {DATABASE: database_url, BROKER: broker_url}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         (folder / "volumes" / "keys").mkdir(parents=True, mode=0o700)
+        self._package = package(folder / "built")
         self.token = ""
 
     def run(self, container: Container, command: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
@@ -82,7 +84,7 @@ class Engine:
         )
 
     def environment(self, container: Container) -> dict[str, str]:
-        """What a container's process finds, whose Python sees the packages of its image alone."""
+        """What a container's process finds, whose Python sees what its image installs alone."""
         assert container.image is not None
         extras = container.image.extras
         hidden = self.folder / f"without-{'-'.join(extras)}"
@@ -90,7 +92,7 @@ class Engine:
             folder_without(installed_by(extras), hidden)
         return os.environ | {
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(hidden),
+            "PYTHONPATH": f"{hidden}{os.pathsep}{self._package}",
             "OMP_NUM_THREADS": "1",
             "CUDA_VISIBLE_DEVICES": "",
             **{name: self._for.get(value, self._moved(value)) for name, value in container.environment.items()},
@@ -184,6 +186,12 @@ def test_the_api_installs_no_torch_and_the_worker_does() -> None:
     assert worker is not None
     assert installed_by(api.extras) & TORCH == set()
     assert installed_by(worker.extras) >= TORCH
+
+
+def test_what_runs_is_what_the_images_install(engine: Engine) -> None:
+    for name in ("api", "worker"):
+        ran = engine.run(BUILT[name], ("python", "-c", "import jobs, migrations, trainer; print(*jobs.__path__)"))
+        assert ran.stdout.strip() == str(engine.folder / "built" / "package" / "jobs"), ran.stderr
 
 
 def test_api_and_worker_wait_for_schema_key_and_broker() -> None:
