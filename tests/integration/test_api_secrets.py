@@ -108,14 +108,14 @@ def test_secrets_that_would_reach_no_program_are_refused(
 
 @pytest.mark.timeout(300)
 def test_a_secret_is_in_the_environment_of_its_program_and_nowhere_else(
-    database_url: str, broker_url: str, tmp_path: Path
+    postgresql_url: str, broker_url: str, tmp_path: Path
 ) -> None:
     sealing.make_key(tmp_path / "key")
     (tmp_path / "program.py").write_text(PROGRAM)
     with (
-        ApiServer(database_url, tmp_path, broker_url=broker_url, key_file=tmp_path / "key") as api,
+        ApiServer(postgresql_url, tmp_path, broker_url=broker_url, key_file=tmp_path / "key") as api,
         # Whoever starts a worker may have a token in their shell.
-        Service(database_url, broker_url, tmp_path, key_file=tmp_path / "key", token="rz_of_an_admin") as service,
+        Service(postgresql_url, broker_url, tmp_path, key_file=tmp_path / "key", token="rz_of_an_admin") as service,
     ):
         service.start_worker()
         assert api.http.put("/secrets/wandb", json={"value": VALUE}).status_code == 200
