@@ -5,9 +5,10 @@ import re
 from structlog.typing import EventDict, WrappedLogger
 
 _HIDDEN = (
-    (re.compile(r"\brz_[A-Za-z0-9_-]{43}"), "rz_***"),
-    (re.compile(r"\bwhsec_[A-Za-z0-9+/=_-]+"), "whsec_***"),
-    (re.compile(r"(?i)\b(bearer|basic) +[A-Za-z0-9._~+/=-]{8,}"), r"\1 ***"),
+    # None needs the end of a word before it: of a line that begins with one, JSON makes `\nrz_…`.
+    (re.compile(r"rz_[A-Za-z0-9_-]{43}"), "rz_***"),
+    (re.compile(r"whsec_[A-Za-z0-9+/=_-]+"), "whsec_***"),
+    (re.compile(r"(?i)(bearer|basic) +[A-Za-z0-9._~+/=-]{8,}"), r"\1 ***"),
     # The user and password of a URL: a database's, a broker's, an object store's.
     (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s/@\"\\]*:[^\s/@\"\\]*@"), r"\1***@"),
 )

@@ -15,6 +15,7 @@ from jobs.logs import configure_logs
 
 configure_logs()
 log = structlog.get_logger()
+log.info("lines", text="of others\\n{TOKEN}\\nwhsec_pa55word\\nBearer pa55word0123\\nredis://me:pa55word@h/0")
 log.info("told", headers={{"Authorization": "Bearer {TOKEN}"}}, url="postgresql+psycopg://me:pa55word@db/x")
 logging.getLogger("celery").warning("no broker at %s", "redis://:pa55word@10.0.0.1:6379/0")
 try:
@@ -57,6 +58,6 @@ def test_what_only_looks_a_little_like_one_stays(text: str) -> None:
 def test_no_line_of_the_log_has_any_whoever_wrote_it() -> None:
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in ended.stderr.splitlines()]
-    assert [line["event"] for line in lines] == ["told", "no broker at redis://***@10.0.0.1:6379/0", "failed"]
+    assert [line["event"] for line in lines] == ["lines", "told", "no broker at redis://***@10.0.0.1:6379/0", "failed"]
     assert TOKEN not in ended.stderr
     assert "pa55word" not in ended.stderr
