@@ -50,7 +50,7 @@ def once(
     """Make something, or return what was made under `key` before, as it is now; without a key, make it.
 
     `asked` is what was asked for, by whom, and `of` the job that it is about. Raises KeyReusedError where the key was
-    given to something else, or by another user, and NotFoundError where what was made is gone.
+    given to something else, or by another user, and StateConflictError where what was made cannot be returned.
     """
     if key is None:
         return make()

@@ -7,7 +7,7 @@ from sqlalchemy import Select, select, update
 from sqlalchemy.orm import Session
 
 from jobs.database import now
-from jobs.errors import NotFoundError
+from jobs.errors import NotFoundError, StateConflictError
 from jobs.sealing import seal, unseal
 from jobs.store.idempotency import Kind
 from jobs.store.transitions import changed
@@ -63,7 +63,12 @@ def get(session: Session, webhook_id: int, *, held: bool = False) -> Webhook:
 
 
 def _again(session: Session, webhook_id: str) -> tuple[Webhook, str]:
-    webhook = get(session, int(webhook_id))
+    try:
+        webhook = get(session, int(webhook_id))
+    except NotFoundError as error:
+        raise StateConflictError(
+            f"webhook {webhook_id}, which was made under this key, was removed; take another key"
+        ) from error
     return webhook, unseal(webhook.sealed_key)
 
 

@@ -148,7 +148,7 @@ def test_a_webhook_is_registered_once_for_each_key_and_its_own_key_shown_again(a
     listed = api.http.get("/webhooks", params={"size": 1000}).json()["items"]
     assert len([each for each in listed if each["description"] == key]) == 1
     assert api.http.delete(first.headers["Location"]).status_code == 204
-    problem_of(make(api, "/webhooks", key, body), 404)
+    problem_of(make(api, "/webhooks", key, body), 409)
 
 
 def test_a_token_is_made_once_for_each_key_and_where_its_text_is_lost_the_answer_says_what_to_do(
