@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import CompoundSelect, Row, Select, Subquery, case, func, literal, select, tuple_, union_all
 from sqlalchemy.orm import Session
@@ -29,6 +29,17 @@ class Summary:
     first_step: int
     last: Metric
     """Its value at the last step."""
+
+
+class Stretch(NamedTuple):
+    """What a stretch of a series comes to."""
+
+    values: int
+    lowest_step: int | None
+    """Of equal values, the first; None where none is finite."""
+    highest_step: int | None
+    gap_step: int | None
+    """The first step whose value is not finite."""
 
 
 def summaries(session: Session, job_id: int) -> list[Summary]:
@@ -67,12 +78,16 @@ def thinned(
     # Few buckets, of values that are soon read: they would leave most of the points unused.
     unit = 1 if 4 * (last // SPAN - first // SPAN + 1) < points else SPAN
     cells = _cells(job_id, name, first, last, unit=unit).subquery()
-    values, gaps = session.execute(select(func.sum(cells.c["count"]), func.count(cells.c.gap_step))).one()
-    if values > points:
+    units = last // unit - first // unit + 1
+    for of_a_stretch in (2, 3):
+        stretches = (points - 2) // of_a_stretch
+        found = _stretches(session, cells, first=first // unit, units=-(-units // max(stretches, 1)))
+        if all(each.gap_step is None for each in found):
+            break
+    if sum(each.values for each in found) > points:
         kept = {first, last}
-        if stretches := (points - 2) // (3 if gaps else 2):
-            units = -(-(last // unit - first // unit + 1) // stretches)
-            kept |= _extremes(session, cells, first=first // unit, units=units)
+        if stretches:
+            kept.update(step for each in found for step in each[1:] if step is not None)
         query = query.where(bulk.is_any_of(session, Metric.step, sorted(kept)))
     return session.execute(query).all()
 
@@ -103,7 +118,10 @@ def _ends(session: Session, job_id: int, name: str, from_step: int, to_step: int
     here = [Metric.job_id == job_id, Metric.name == name, Metric.step >= from_step]
     if to_step is not None:
         here.append(Metric.step <= to_step)
-    first, last = (session.scalar(select(end(Metric.step)).where(*here)) for end in (func.min, func.max))
+    ends: Sequence[int | None] = session.execute(
+        select(func.min(Metric.step), func.max(Metric.step)).where(*here)
+    ).one()
+    first, last = ends
     return None if first is None or last is None else (first, last)
 
 
@@ -132,21 +150,19 @@ def _cells(job_id: int, name: str, first: int, last: int, *, unit: int) -> Compo
     )
 
 
-def _extremes(session: Session, cells: Subquery, *, first: int, units: int) -> set[int]:
-    """The steps of the lowest and the highest value and of the first gap of each stretch; of equal values, the first.
-
-    A stretch is `units` long, and the first of all begins with the unit `first`.
-    """
+def _stretches(session: Session, cells: Subquery, *, first: int, units: int) -> list[Stretch]:
+    """What each stretch of `units` comes to, of which the first begins with the unit `first`."""
     stretch = ((cells.c.unit - first) // units).label("stretch")
-    inner = select(stretch, *(column for column in cells.c if column.key not in ("unit", "count"))).subquery().c
+    inner = select(stretch, *(column for column in cells.c if column.key != "unit")).subquery().c
     least = func.min(inner.lowest).over(partition_by=inner.stretch).label("least")
     most = func.max(inner.highest).over(partition_by=inner.stretch).label("most")
     ranked = select(*inner, least, most).subquery().c
     found = session.execute(
         select(
+            func.sum(ranked["count"]),
             func.min(case((ranked.lowest == ranked.least, ranked.lowest_step))),
             func.min(case((ranked.highest == ranked.most, ranked.highest_step))),
             func.min(ranked.gap_step),
         ).group_by(ranked.stretch)
     )
-    return {step for row in found for step in row if step is not None}
+    return [Stretch(*row) for row in found]
