@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from rankzero.cli import exits, following, watching
 from rankzero.cli.advice import ADVICE, advice_on
+from rankzero.cli.console import Console
 from rankzero.cli.following import describe, follow, metrics_of
 from rankzero.cli.history import describe_event
 from rankzero.cli.metrics import course_of
