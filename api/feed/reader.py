@@ -28,6 +28,8 @@ BATCH = 100
 MOST_BYTES = MOST_WAITING // 2
 """Of news in them at most, about: more at once than may wait for a stream would leave all of them behind, and then each
 reads the database for itself."""
+OWN_BYTES = 256 * 1024
+"""The same for a stream that reads for itself: it holds them until its client, who is slow, has taken them."""
 PIECE_BYTES, VALUE_BYTES = 64 * 1024, 110
 """Of a piece of output at most, and of a metric value as it is sent, beside its name."""
 CATCHING_UP = 4
@@ -179,21 +181,23 @@ def _read(session: Session, after: Position, *, until: Position | None = None, w
     topics: Collection[Topic] = wanted.topics if wanted else ()
     job_ids: Collection[int] = wanted.job_ids if wanted else ()
     entries = feed.read(session, after, limit=BATCH, until=until, topics=topics, job_ids=job_ids)
-    some = _light(entries)
+    some = _light(entries, MOST_BYTES if wanted is None else OWN_BYTES)
     is_full = len(some) == BATCH or len(some) < len(entries)
     position = Position(some[-1].xid, some[-1].id) if some else after
     return Batch(news.tell(session, some), position, is_full)
 
 
-def _light(entries: Sequence[FeedEntry]) -> Sequence[FeedEntry]:
-    """As many of the entries, and one at least, as come to no more than MOST_BYTES."""
+def _light(entries: Sequence[FeedEntry], most_bytes: int) -> Sequence[FeedEntry]:
+    """As many of the entries, and one at least, as come to about so many bytes."""
     size = 0
     for index, entry in enumerate(entries):
         if entry.topic == Topic.LOGS:
             size += len(entry.detail["ids"]) * PIECE_BYTES
         elif entry.topic == Topic.METRICS:
             size += sum(VALUE_BYTES + len(name) for *_, values in entry.detail["records"] for name in values)
-        if size > MOST_BYTES and index:
+        else:
+            size += len(str(entry.detail))
+        if size > most_bytes and index:
             return entries[:index]
     return entries
 
