@@ -9,7 +9,7 @@ class RankzeroError(Exception):
 
 
 class UsageError(RankzeroError, ValueError):
-    """What was asked for makes no sense as written; nothing was sent."""
+    """What was asked for makes no sense as written, or there is no such checkpoint; nothing was changed."""
 
 
 class UnreachableError(RankzeroError):
