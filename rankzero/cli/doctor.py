@@ -126,11 +126,13 @@ def examine_machine(data_dir: Path | None) -> Iterator[Finding]:
 
 
 def _process(connection: "Connection") -> Iterator[Finding]:
+    from rankzero.connection import no_service
+
     began = time.monotonic()
     answer = connection.answer(connection.build("/healthz"))
     answered_at, took_s = datetime.now(UTC), time.monotonic() - began
-    if answer.json() != {"status": "alive"}:
-        raise RefusedError(f"what answers at {connection.url} is no RankZero service", status=answer.status_code)
+    if not _is_ours(answer.content):
+        raise no_service(connection.url, answer)
     theirs, ours = str(connection.get("/openapi.json")["info"]["version"]), version("rankzero")
     seen = f"{connection.url} answers in {took_s * 1000:.0f} ms, version {theirs}"
     if theirs == ours:
@@ -140,6 +142,13 @@ def _process(connection: "Connection") -> Iterator[Finding]:
     date = answer.headers.get("Date")
     if date is not None:
         yield _clock((answered_at - parsedate_to_datetime(date)).total_seconds() - took_s / 2)
+
+
+def _is_ours(health: bytes) -> bool:
+    try:
+        return bool(json.loads(health) == {"status": "alive"})
+    except ValueError:
+        return False
 
 
 def _clock(ahead_s: float) -> Finding:

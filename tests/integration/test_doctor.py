@@ -22,6 +22,7 @@ from tests.api_server import NO_BROKER, ApiServer
 from tests.integration.command import document, rankzero, rankzero_process
 from tests.integration.conftest import copy_of_sqlite
 from tests.integration.running_job import start_job
+from tests.integration.scripted_server import Scripted, scripted_server
 from tests.ports import PortClaim
 from tests.servers import ValkeyServer
 from worker import doctor as host_doctor
@@ -217,6 +218,17 @@ def test_the_command_ends_with_1_where_something_is_bad(tmp_path: Path) -> None:
     assert (service["check"], service["verdict"]) == ("service", "bad")
     assert "rankzero up" in service["seen"]
     assert (parts["check"], parts["verdict"]) == ("parts", "ok")
+
+
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]"])
+def test_what_answers_and_is_no_service_of_ours_is_said_to_be_none(body: bytes, tmp_path: Path) -> None:
+    with scripted_server(Scripted(200, {}, body)) as server:
+        told = rankzero(server.url, "doctor", "--json", XDG_DATA_HOME=str(tmp_path))
+
+    assert told.returncode == 1
+    (service, *_) = json.loads(told.stdout)["checks"]
+    assert (service["check"], service["verdict"]) == ("service", "bad")
+    assert service["seen"] == f"what answers at {server.url} is no RankZero service"
 
 
 def test_hosts_that_take_no_jobs_are_told_with_the_way_back(api: ApiServer, tmp_path: Path) -> None:
