@@ -82,14 +82,14 @@ def get_checkpoint_file(
 
 
 @router.delete("/{checkpoint_id}", status_code=204, summary="Remove a checkpoint", responses=CONFLICT)
-def remove_checkpoint(job_id: JobId, checkpoint_id: CheckpointId, by: Submitter) -> None:
+def delete_checkpoint(job_id: JobId, checkpoint_id: CheckpointId, by: Submitter) -> None:
     """Remove a checkpoint with its copy: no run begins with it from now on, and its host deletes the files soon.
 
     Refused for one that a run may still need: of an attempt that runs, the last of a job that goes on, or one that a
     job starts from.
     """
     with writing() as session:
-        audit.act_on_job(session, by, "remove_checkpoint", job_id, checkpoint_id=checkpoint_id)
+        audit.act_on_job(session, by, "delete_checkpoint", job_id, checkpoint_id=checkpoint_id)
         checkpoints.remove(session, job_id, checkpoint_id)
 
 

@@ -71,11 +71,11 @@ def change_webhook(webhook_id: WebhookId, changes: WebhookChanges, by: Admin, ex
 
 
 @router.delete("/{webhook_id}", status_code=204, summary="Remove a webhook", responses=EDITED_SINCE)
-def remove_webhook(webhook_id: WebhookId, by: Admin, expected: IfMatch) -> None:
+def delete_webhook(webhook_id: WebhookId, by: Admin, expected: IfMatch) -> None:
     """Remove a webhook; what it has not been told yet is given up."""
     with writing() as session:
         expected.check(f"webhook {webhook_id}", **_edited(webhooks.get(session, webhook_id, held=True)))
-        audit.record(session, by, "remove_webhook", f"webhooks/{webhook_id}")
+        audit.record(session, by, "delete_webhook", f"webhooks/{webhook_id}")
         webhooks.remove(session, webhook_id)
 
 

@@ -278,5 +278,5 @@ def test_what_is_done_with_webhooks_is_in_the_audit_without_their_keys(api: ApiS
 
     events = api.http.get("/audit", params={"subject": path}).json()["items"]
 
-    assert sorted(each["action"] for each in events) == ["change_webhook", "create_webhook", "remove_webhook"]
+    assert sorted(each["action"] for each in events) == ["change_webhook", "create_webhook", "delete_webhook"]
     assert webhook["key"] not in str(events)
