@@ -215,7 +215,7 @@ def test_a_client_that_reads_the_job_after_hello_sees_each_state_in_one_of_the_t
         assert next_of(events, "jobs").data["event"]["to_state"] == "succeeded"
 
 
-def test_the_end_of_the_server_ends_a_stream_within_a_second(sqlite_url: str, tmp_path: Path) -> None:
+def test_the_end_of_the_server_ends_a_stream_and_does_not_wait_for_its_client(sqlite_url: str, tmp_path: Path) -> None:
     with ApiServer(sqlite_url, tmp_path) as api, following(api) as events:
         hello = next(events)
         # One that never reads would keep the server waiting for as long as it has patience.
@@ -226,7 +226,7 @@ def test_the_end_of_the_server_ends_a_stream_within_a_second(sqlite_url: str, tm
             api.stop()
             took_s = time.monotonic() - begun
             assert list(events) == []
-    assert took_s < 2, "the streams within one, the process thereafter"
+    assert took_s < 4, "of the 5 that a connection whose stream does not end is waited for"
     assert hello.kind == "hello"
 
 
