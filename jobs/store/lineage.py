@@ -32,11 +32,15 @@ def find_checkpoint(session: Session, wanted: StartFrom) -> Checkpoint:
 
 
 def hold(session: Session, origin: Checkpoint) -> None:
-    """Keep a checkpoint from being removed until this transaction is over, which stores a job that starts from it.
+    """Keep users from removing a checkpoint until this transaction is over, which stores a job that starts from it.
 
     Raises InvalidSpecError where it was removed just now.
     """
-    session.refresh(origin, with_for_update={"read": True})
+    # The job's row, as who removes one holds it while they look who needs it: with that of the checkpoint alone, they
+    # would wait only after that look. Runs of the job, which change the rest of the row, go on.
+    its_job = select(Job.id).where(Job.id == origin.job_id)
+    session.execute(its_job.with_for_update(read=True, key_share=True))
+    session.refresh(origin)
     if origin.removed_at is not None:
         raise InvalidSpecError("start_from.checkpoint", f"checkpoint {origin.id} was removed just now")
 

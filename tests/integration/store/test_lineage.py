@@ -1,5 +1,6 @@
 """The checkpoint of another job that a job starts from: which one, and what is said where it is not there."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,22 +8,29 @@ import pytest
 from sqlalchemy import select
 
 from jobs.changes import Clone
-from jobs.errors import InvalidSpecError
+from jobs.errors import InvalidSpecError, StateConflictError
 from jobs.spec import JobSpec
-from jobs.states import Outcome
-from jobs.store import jobs, reports, verbs
+from jobs.states import Intent, Outcome
+from jobs.store import checkpoints, jobs, reports, verbs
 from jobs.store.jobs import Submission
 from jobs.store.reports import CheckpointFile
 from jobs.tables import Checkpoint, Placement
 from tests.integration.store.conftest import Service
+from tests.integration.store.turns import wait_for_blocked
 
 
 def save(
-    service: Service, placement: Placement, step: int, *, best: bool = False, removed: tuple[int, ...] = ()
+    service: Service,
+    placement: Placement,
+    step: int,
+    *,
+    folder: str = "/runs",
+    best: bool = False,
+    removed: tuple[int, ...] = (),
 ) -> int:
     """Report a checkpoint of this step, and those that it replaces by theirs; return its id."""
     file = CheckpointFile(
-        path=f"/runs/{step}.pt",
+        path=f"{folder}/{step}.pt",
         step=step,
         epoch=1,
         sha256="0" * 64,
@@ -30,7 +38,7 @@ def save(
         best=best,
         values={},
         at=datetime.now(UTC),
-        removed=[f"/runs/{earlier}.pt" for earlier in removed],
+        removed=[f"{folder}/{earlier}.pt" for earlier in removed],
     )
     with service.database.session_scope() as session:
         reports.add_checkpoint(session, placement, file)
@@ -126,3 +134,43 @@ def test_a_submitter_is_warned_of_a_file_that_its_job_may_yet_let_go_of(service:
 
     service.end(placement, Outcome.SUCCEEDED)
     assert start_from(service, job=placement.job_id, mode="resume").warnings == ()
+
+
+def test_a_checkpoint_is_not_removed_while_a_clone_that_starts_from_it_is_stored(postgres_service: Service) -> None:
+    service, database = postgres_service, postgres_service.database
+    placement = service.run()
+    origin = save(service, placement, 10, folder=placement.run_dir)
+    service.end(placement, Outcome.SUCCEEDED)
+    first = start_from(service, job=placement.job_id).job.id
+    with database.session_scope() as session:
+        jobs.set_intent(session, first, Intent.CANCEL)
+
+    def remove() -> None:
+        with database.session_scope() as session:
+            checkpoints.remove(session, placement.job_id, origin)
+
+    with ThreadPoolExecutor(1) as other:
+        with database.session_scope() as session:
+            clone = verbs.clone(session, first, Clone()).job  # of the first, which is its parent: no key leads further
+            removing = other.submit(remove)
+            wait_for_blocked(database)
+        with pytest.raises(StateConflictError, match=f"job {clone.id} starts from it"):
+            removing.result()
+
+    with database.session_scope(read_only=True) as session:
+        assert session.get_one(Checkpoint, origin).removed_at is None
+
+
+def test_a_job_that_starts_from_what_is_being_removed_is_refused(postgres_service: Service) -> None:
+    service, database = postgres_service, postgres_service.database
+    placement = service.run()
+    origin = save(service, placement, 10, folder=placement.run_dir)
+    service.end(placement, Outcome.SUCCEEDED)
+
+    with ThreadPoolExecutor(1) as other:
+        with database.session_scope() as session:
+            checkpoints.remove(session, placement.job_id, origin)
+            submitting = other.submit(start_from, service, job=placement.job_id)
+            wait_for_blocked(database)
+        with pytest.raises(InvalidSpecError, match=f"checkpoint {origin} was removed just now"):
+            submitting.result()
