@@ -154,7 +154,9 @@ def redeliver(session: Session, webhook_id: int, delivery_id: int) -> Delivery:
     Raises NotFoundError, and StateConflictError where the webhook is disabled.
     """
     _enabled(session, webhook_id)
-    delivery = session.scalars(select_deliveries(webhook_id).where(Delivery.id == delivery_id)).one_or_none()
+    # Held, since a try that ends meanwhile would leave half of what it writes beside what is written here.
+    mine = select_deliveries(webhook_id).where(Delivery.id == delivery_id).with_for_update()
+    delivery = session.scalars(mine).one_or_none()
     if delivery is None:
         raise NotFoundError(f"webhook {webhook_id} has no delivery {delivery_id}")
     delivery.due_at = now(session)
@@ -166,8 +168,11 @@ def redeliver(session: Session, webhook_id: int, delivery_id: int) -> Delivery:
 
 def forget(session: Session, *, older_than: timedelta, limit: int) -> int:
     """Delete deliveries that are over and older, with their tries, at most `limit` of them; return how many."""
-    old = select(Delivery.id).where(Delivery.created_at < now(session) - older_than, Delivery.due_at.is_(None))
-    ids = session.scalars(old.order_by(Delivery.id).limit(limit)).all()
+    # Of the first that there are, not of all: no index has the time. Held, or one could be asked for anew meanwhile.
+    first = select(Delivery.id, Delivery.created_at).where(Delivery.due_at.is_(None)).order_by(Delivery.id).limit(limit)
+    bound = now(session) - older_than
+    rows = session.execute(first.with_for_update(skip_locked=True)).all()
+    ids = [row.id for row in rows if row.created_at < bound]
     if ids:
         session.execute(delete(DeliveryTry).where(DeliveryTry.delivery_id.in_(ids)))
         session.execute(delete(Delivery).where(Delivery.id.in_(ids)))

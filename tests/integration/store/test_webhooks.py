@@ -17,6 +17,7 @@ from jobs.store import deliveries, outbox, webhooks
 from jobs.store.deliveries import AT_ONCE, CLAIMED_S, JITTER, WAITS_S, Claim, Try
 from jobs.tables import Delivery, DeliveryTry, Webhook
 from jobs.webhooks import TEST
+from tests.integration.store.turns import wait_for_blocked
 
 REFUSED = 500
 URL = "https://hooks.example/"
@@ -289,6 +290,34 @@ def test_a_message_that_is_over_can_be_sent_again_with_all_of_its_tries(database
     assert due_at < time(database) + timedelta(seconds=2 * WAITS_S[0])
 
 
+def test_a_message_that_is_to_be_sent_again_while_it_is_given_up_is_pending(postgresql_url: str) -> None:
+    database = Database(postgresql_url)
+    webhook_id = register(database)
+    (delivery_id,) = write(database, webhook_id)
+    last = claimed(database, webhook_id)
+    with database.session_scope() as session:
+        session.execute(update(Delivery).values(tries=len(WAITS_S) + 1))
+
+    def again() -> None:
+        with database.session_scope() as session:
+            deliveries.redeliver(session, webhook_id, delivery_id)
+
+    with ThreadPoolExecutor(1) as other:
+        with database.session_scope() as session:
+            failed = Try(at=now(session), took_ms=3, status=REFUSED, error=f"answered {REFUSED}")
+            deliveries.conclude(session, last, failed)
+            session.flush()
+            asked = other.submit(again)
+            wait_for_blocked(database)
+        asked.result()
+
+    delivery = look(database, webhook_id, delivery_id)
+    assert (delivery.tries, delivery.given_up_at, delivery.claimed_at) == (0, None, None)
+    assert delivery.due_at is not None
+    assert len(delivery.log) == 1
+    database.dispose()
+
+
 def test_nothing_is_sent_again_to_a_webhook_that_is_disabled_or_of_another(database: Database, webhook_id: int) -> None:
     other = register(database)
     (delivery_id,) = write(database, webhook_id)
@@ -305,18 +334,23 @@ def test_nothing_is_sent_again_to_a_webhook_that_is_disabled_or_of_another(datab
 def test_old_deliveries_are_forgotten_with_their_tries_and_what_is_to_be_sent_is_not(
     database: Database, webhook_id: int
 ) -> None:
-    over, pending, young = write(database, webhook_id, count=3)
-    conclude(database, claimed(database, webhook_id), 200)
+    over, pending, other, young = write(database, webhook_id, count=4)
+    for each in (over, pending, other, young):
+        found = claimed(database, webhook_id)
+        conclude(database, found, REFUSED if each == pending else 200)
     with database.session_scope() as session:
         long_ago = now(session) - timedelta(days=9)
-        old = update(Delivery).where(Delivery.id.in_([over, pending]))
+        old = update(Delivery).where(Delivery.id.in_([over, pending, other]))
         session.execute(old.values(created_at=long_ago))
-    with database.session_scope() as session:
-        assert deliveries.forget(session, older_than=timedelta(days=8), limit=10) == 1
+    gone = []
+    for _ in range(3):
+        with database.session_scope() as session:
+            gone.append(deliveries.forget(session, older_than=timedelta(days=8), limit=1))
 
+    assert gone == [1, 1, 0]
     with database.session_scope(read_only=True) as session:
         assert session.scalars(select(Delivery.id).order_by(Delivery.id)).all() == [pending, young]
-        assert session.scalars(select(DeliveryTry.id)).all() == []
+        assert session.scalars(select(DeliveryTry.delivery_id).order_by(DeliveryTry.id)).all() == [pending, young]
 
 
 def test_a_payload_is_the_same_bytes_at_each_try(database: Database, webhook_id: int) -> None:
