@@ -16,6 +16,7 @@ from api.feed import news
 from api.feed.follower import MOST_WAITING, Follower, Wanted
 from api.feed.news import News
 from api.session import reading
+from jobs.access import Principal
 from jobs.database import AWAY
 from jobs.feed import Position, Topic
 from jobs.store import feed, tokens
@@ -162,7 +163,12 @@ class FeedReader:
         asked = {follower.principal for follower in self._followers if follower.principal.token_id is not None}
         if not asked:
             return
-        gone = await self.ask(lambda session: {each for each in asked if not tokens.still_counts(session, each)})
+
+        def revoked(session: Session) -> set[Principal]:
+            return {each for each in asked if not tokens.still_counts(session, each)}
+
+        # In the reader's own thread: for one of the others it would wait behind all streams that read for themselves.
+        gone = await to_thread.run_sync(_in_transaction, revoked, limiter=self._own_thread)
         for follower in self._followers:
             if follower.principal in gone:
                 follower.end()

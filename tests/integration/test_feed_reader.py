@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from api.feed import follower as followers
 from api.feed import reader as readers
 from api.feed import stream as streams
 from api.feed.follower import Follower, Wanted
-from api.feed.reader import FeedReader
+from api.feed.reader import CATCHING_UP, FeedReader
 from api.feed.stream import open_stream
 from jobs.access import LOCAL, Principal, Role
 from jobs.database import Database, now
@@ -47,6 +48,22 @@ async def reading() -> AsyncIterator[FeedReader]:
 
 def follower(*, principal: Principal = LOCAL, cut: Callable[[], None] = lambda: None) -> Follower:
     return Follower(ALL, principal, cut=cut)
+
+
+def with_token(database: Database) -> Principal:
+    """A user with a token that counts."""
+    with database.session_scope() as session:
+        at = now(session)
+        session.add(User(name="alice", role=Role.VIEWER, created_at=at))
+        session.flush()
+        session.add(Token(id=7, user_name="alice", name="laptop", role=Role.VIEWER, digest="0" * 64, created_at=at))
+    return Principal(user="alice", role=Role.VIEWER, token_id=7)
+
+
+def revoke(database: Database) -> None:
+    """Have the token of that user count no more."""
+    with database.session_scope() as session:
+        session.get_one(Token, 7).revoked_at = now(session) - timedelta(seconds=1)
 
 
 def tell(database: Database, *changes: str) -> None:
@@ -198,14 +215,7 @@ def test_a_connection_that_takes_nothing_for_too_long_is_broken_off(
 def test_a_stream_whose_token_is_revoked_ends(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(readers, "POLL_S", 0.01)
     monkeypatch.setattr(readers, "CHECK_S", 0.05)
-    with database.session_scope() as session:
-        session.add(User(name="alice", role=Role.VIEWER, created_at=now(session)))
-        session.flush()
-        token = Token(
-            user_name="alice", name="laptop", role=Role.VIEWER, digest="0" * 64, created_at=now(session), id=7
-        )
-        session.add(token)
-    alice = Principal(user="alice", role=Role.VIEWER, token_id=7)
+    alice = with_token(database)
 
     async def follow() -> tuple[bool, bool]:
         async with reading() as reader:
@@ -214,13 +224,43 @@ def test_a_stream_whose_token_is_revoked_ends(database: Database, monkeypatch: p
             await reader.join(other)
             await asyncio.sleep(0.2)  # long enough for a look at the tokens, which finds nothing amiss
             assert hers.keeps_up()
-            with database.session_scope() as session:
-                session.get_one(Token, 7).revoked_at = now(session) - timedelta(seconds=1)
+            revoke(database)
             while hers.keeps_up():
                 await asyncio.sleep(0.01)
             return hers.is_over, other.is_over
 
     assert asyncio.run(follow()) == (True, False)
+
+
+def test_the_look_at_tokens_waits_for_no_stream_that_reads_for_itself(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "POLL_S", 0.01)
+    monkeypatch.setattr(readers, "CHECK_S", 0.05)
+    alice = with_token(database)
+    let_go = threading.Event()
+
+    async def follow() -> str:
+        async with reading() as reader:
+            hers, other = follower(principal=alice), follower()
+            await reader.join(hers)
+            await reader.join(other)
+            catching_up = [asyncio.create_task(reader.ask(lambda _: let_go.wait())) for _ in range(CATCHING_UP)]
+            try:
+                while reader._threads.available_tokens:
+                    await asyncio.sleep(0.01)
+                revoke(database)
+                while hers.keeps_up():
+                    await asyncio.sleep(0.01)
+                await asyncio.to_thread(tell, database, "drained")
+                news = await other.next(timeout_s=DEADLINE_S)
+            finally:
+                let_go.set()
+            await asyncio.gather(*catching_up)
+            assert news is not None
+            return change_of(news.sent)
+
+    assert asyncio.run(follow()) == "drained"
 
 
 def test_streams_outlive_a_database_that_is_away_for_a_while(
