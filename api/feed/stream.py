@@ -72,7 +72,9 @@ async def _events(reader: FeedReader, follower: Follower, opening: Opening) -> A
     position = opening.position
     place = str(position)
     hello = Hello(position=place, held_back_s=opening.held_back_s)
-    yield format_sse_event(event="hello", data_str=hello.model_dump_json(), id=place, retry=RETRY_MS)
+    # Of a reset the id comes with that: who lost the connection in between would come back as having missed nothing.
+    greeted = None if opening.is_reset else place
+    yield format_sse_event(event="hello", data_str=hello.model_dump_json(), id=greeted, retry=RETRY_MS)
     if opening.is_reset:
         yield format_sse_event(event="reset", data_str=Reset(position=place).model_dump_json(), id=place)
     while not follower.is_over:
