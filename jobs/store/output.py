@@ -16,8 +16,9 @@ from jobs.column_types import octet_length
 from jobs.store import reports
 from jobs.tables import LogChunk
 
-TAIL_BYTES = 4 * 1024 * 1024
-"""Of one stream, in the last lines: those of a program that prints no newlines would be all of it."""
+TAIL_BYTES, ALL_TAILS_BYTES = 4 * 1024 * 1024, 32 * 1024 * 1024
+"""Of one stream, and of all that are shown, in the last lines: those of a program that prints no newlines would be all
+that it printed, and those of hundreds of ranks more than a process of the API has memory for."""
 PIECES = 16
 """That are read at once: each is up to 64 KiB."""
 
@@ -63,11 +64,15 @@ def read(
 
 def tail(session: Session, job_id: int, *, lines: int, rank: int | None = None, attempt: int | None = None) -> Found:
     """Return the last lines of each rank, over all its attempts or of one, in the order in which they were shipped."""
-    left: dict[int, int] = {}
+    # Without their sizes: for those SQLite reads all that was ever printed.
+    there = session.execute(_select_streams(job_id, rank=rank, attempt=attempt)).all()
+    left = {stream.rank: lines for stream in there}
+    most_bytes = min(TAIL_BYTES, ALL_TAILS_BYTES // max(len(left), 1))
     parts: list[Part] = []
-    for stream in reversed(streams(session, job_id, rank=rank, attempt=attempt)):
-        if wanted := left.setdefault(stream.rank, lines):
-            found, left[stream.rank] = _tail_of(session, job_id, stream, wanted)
+    for stream in reversed(there):
+        if wanted := left[stream.rank]:
+            newest_first = _select_stream(job_id, stream.attempt, stream.rank).order_by(LogChunk.offset.desc())
+            found, left[stream.rank] = _last_lines(session, newest_first, wanted, most_bytes=most_bytes)
             parts += found
     parts.sort(key=lambda part: part.id)
     return Found(parts, parts[-1].id if parts else 0)
@@ -108,33 +113,39 @@ def search(
 
 def streams(session: Session, job_id: int, *, rank: int | None = None, attempt: int | None = None) -> Sequence[Stream]:
     """Return the streams of a job, by attempt and rank, with the size of what is stored of each."""
-    size = func.sum(octet_length(LogChunk.text))
-    query = select(LogChunk.attempt, LogChunk.rank, size).where(LogChunk.job_id == job_id)
-    if rank is not None:
-        query = query.where(LogChunk.rank == rank)
-    if attempt is not None:
-        query = query.where(LogChunk.attempt == attempt)
-    of_stream = (LogChunk.attempt, LogChunk.rank)
-    return [Stream(*row) for row in session.execute(query.group_by(*of_stream).order_by(*of_stream))]
+    query = _select_streams(job_id, rank=rank, attempt=attempt)
+    return [Stream(*row) for row in session.execute(query.add_columns(func.sum(octet_length(LogChunk.text))))]
 
 
 def read_on(session: Session, job_id: int, stream: Stream, *, after: int | None) -> Sequence[LogChunk]:
     """Return the next pieces of a stream, those that begin behind the offset `after`; none at its end."""
-    query = _select_stream(job_id, stream).order_by(LogChunk.offset).limit(PIECES)
+    query = _select_stream(job_id, stream.attempt, stream.rank).order_by(LogChunk.offset).limit(PIECES)
     return session.scalars(query if after is None else query.where(LogChunk.offset > after)).all()
 
 
-def _select_stream(job_id: int, stream: Stream) -> Select[LogChunk]:
-    mine = (LogChunk.job_id == job_id, LogChunk.attempt == stream.attempt, LogChunk.rank == stream.rank)
+def _select_streams(job_id: int, *, rank: int | None, attempt: int | None) -> Select[int, int]:
+    """The attempt and rank of each stream, in their order."""
+    of_stream = (LogChunk.attempt, LogChunk.rank)
+    query = select(*of_stream).where(LogChunk.job_id == job_id).group_by(*of_stream).order_by(*of_stream)
+    if rank is not None:
+        query = query.where(LogChunk.rank == rank)
+    if attempt is not None:
+        query = query.where(LogChunk.attempt == attempt)
+    return query
+
+
+def _select_stream(job_id: int, attempt: int, rank: int) -> Select[LogChunk]:
+    mine = (LogChunk.job_id == job_id, LogChunk.attempt == attempt, LogChunk.rank == rank)
     return select(LogChunk).where(*mine)
 
 
-def _tail_of(session: Session, job_id: int, stream: Stream, lines: int) -> tuple[list[Part], int]:
+def _last_lines(
+    session: Session, newest_first: Select[LogChunk], lines: int, *, most_bytes: int
+) -> tuple[list[Part], int]:
     """The parts with the last lines of a stream, the last part first, and how many lines are still wanted."""
-    backwards = _select_stream(job_id, stream).order_by(LogChunk.offset.desc()).execution_options(yield_per=PIECES)
     parts: list[Part] = []
     newlines, size = lines, 0  # going back, there is one before each line
-    with closing(session.scalars(backwards)) as pieces:
+    with closing(session.scalars(newest_first.execution_options(yield_per=PIECES))) as pieces:
         for piece in pieces:
             if not parts and piece.text.endswith("\n"):
                 newlines += 1  # the one that ends the last line
@@ -145,7 +156,7 @@ def _tail_of(session: Session, job_id: int, stream: Stream, lines: int) -> tuple
             parts.append(_part(piece, 0))
             newlines -= here
             size += len(piece.text)
-            if size >= TAIL_BYTES:
+            if size >= most_bytes:
                 return parts, 0
     return parts, newlines - 1
 

@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import select
 
 from jobs.states import Outcome
-from jobs.store import attempts, reports
+from jobs.store import attempts, output, reports
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
 from jobs.tables import Checkpoint, LogChunk, Metric, MetricBucket, Placement
 from tests.integration.store.conftest import Service
+from tests.integration.store.statements import executed
 from trainer.journal import CheckpointSaved, Completed, EpochEnd, JournalWriter, Log, Metrics, Started
 from trainer.run_dir import RunDir
 from worker.shipping import CLASSES, Shipper
@@ -379,3 +380,30 @@ def write_run(run_dir: RunDir) -> None:
     journal.append(EpochEnd, epoch=1, step=2, seconds=1.5, values={"accuracy": 0.97})
     journal.append(Completed, step=2, epoch=1, values={"accuracy": 0.97}, best_checkpoint="checkpoints/2.pt")
     journal.close()
+
+
+def test_the_last_lines_of_programs_that_print_none_come_to_so_much_of_each_rank_and_of_all(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "TAIL_BYTES", 20)
+    monkeypatch.setattr(output, "ALL_TAILS_BYTES", 30)
+    placement = service.run()
+    add(service, placement, *(LogPiece(rank, offset, "no line;") for offset in (0, 8, 16, 24) for rank in range(3)))
+
+    with service.database.session_scope(read_only=True) as session:
+        of_one = output.tail(session, placement.job_id, lines=5, rank=1).parts
+        of_all = output.tail(session, placement.job_id, lines=5).parts
+
+    assert [(part.rank, part.offset) for part in of_one] == [(1, 8), (1, 16), (1, 24)]
+    assert [(part.rank, part.offset) for part in of_all] == [(rank, offset) for offset in (16, 24) for rank in range(3)]
+
+
+def test_the_last_lines_are_found_without_a_look_at_all_that_was_printed(service: Service) -> None:
+    placement = service.run()
+    add(service, placement, LogPiece(0, 0, "one\n"), LogPiece(0, 4, "two\n"))
+
+    with executed(service.database) as statements, service.database.session_scope(read_only=True) as session:
+        (part,) = output.tail(session, placement.job_id, lines=1).parts
+
+    assert part.text == "two\n"
+    assert [each for each in statements if "length(" in each] == []
