@@ -25,9 +25,9 @@ def view_quotas(session: Session) -> Quotas:
 
 
 def view_quota(session: Session, kind: str, subject: str) -> Quota:
-    """Return a quota that there is."""
-    (found,) = [each for each in view_quotas(session).items if (each.kind, each.subject) == (kind, subject)]
-    return found
+    """Return a quota. Raises NotFoundError."""
+    row = quotas.get(session, (kind, subject))
+    return _view_quota(row, quotas.held_devices(session), usage.read(session, now(session)))
 
 
 def edited(quota: Quota | tables.Quota | None) -> dict[str, object]:

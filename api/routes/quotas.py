@@ -41,7 +41,6 @@ def get_quota(kind: Kind, subject: Subject, _: Viewer, tags: Tags) -> Quota:
     """Return the quota of a user or a label with what its jobs hold and have used lately."""
     account = _account(kind, subject)
     with reading() as session:
-        quotas.get(session, account)
         quota = view_quota(session, *account)
     return tags.shown(quota, **edited(quota))
 
