@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.data_sets import DataSet
 from jobs.database import Database
 from jobs.store import data_sets
-from worker import missing_schema, surveying
+from worker import surveying
+from worker.steps import attempted
 
 LOOK_S = 900
 """Seconds between two looks."""
@@ -43,25 +43,25 @@ class DataSets(threading.Thread):
         """Look every LOOK_S until stopped."""
         wait_s: float = 0
         while not self._stopping.wait(wait_s):
-            try:
-                wait_s = LOOK_S if self._has_published() else AGAIN_S
-            except SQLAlchemyError as error:
+            wait_s = LOOK_S
+            with attempted("data_sets", self._database):
+                self._look()
                 wait_s = AGAIN_S
-                if not missing_schema.is_missing(self._database):
-                    log.warning("database_away", step="data_sets", error=str(error).splitlines()[0])
-            except Exception:  # a defect of ours, or of a file system's, told in the log with its traceback
-                wait_s = LOOK_S
-                log.exception("step_failed", step="data_sets")
+                if self._has_published():
+                    wait_s = LOOK_S
 
     def stop(self) -> None:
         """Begin no further look. One that is under way is not waited for: its file system may hang."""
         self._stopping.set()
 
-    def _has_published(self) -> bool:
+    def _look(self) -> None:
         if self._found is None:
             self._found = [each for name, path in self._roots.items() for each in surveying.survey(name, Path(path))]
+
+    def _has_published(self) -> bool:
         if not self._is_held():
             return False
+        assert self._found is not None, "it has looked"
         with self._database.session_scope() as session:
             data_sets.publish(session, self._host_name, self._found)
         log.info("data_sets_published", data_sets=len(self._found))

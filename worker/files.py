@@ -9,14 +9,14 @@ import threading
 from pathlib import Path
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from jobs import beneath
 from jobs.database import Database
 from jobs.storage_marks import read_mark
 from jobs.store import checkpoints
 from jobs.tables import Checkpoint
-from worker import missing_schema, remote_files
+from worker import remote_files
+from worker.steps import attempted
 
 LOOK_S = 10
 """Seconds between two looks for files to remove."""
@@ -38,13 +38,8 @@ class Files(threading.Thread):
     def run(self) -> None:
         """Look every LOOK_S until stopped. What fails is tried again with the next look."""
         while not self._stopping.wait(LOOK_S):
-            try:
+            with attempted("files", self._database):
                 self.look()
-            except SQLAlchemyError as error:
-                if not missing_schema.is_missing(self._database):
-                    log.warning("database_away", step="files", error=str(error).splitlines()[0])
-            except Exception:  # a defect of ours, told in the log with its traceback
-                log.exception("step_failed", step="files")
 
     def stop(self) -> None:
         """Begin no further look. One that is under way is not waited for: its file system may hang."""

@@ -13,15 +13,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.database import Database, now
 from jobs.settings import Settings
 from jobs.storage_marks import MARK, read_mark
 from jobs.store import copies
 from trainer.durable_files import fsync_path
-from worker import missing_schema, remote_files
+from worker import remote_files
 from worker.clock import clock
+from worker.steps import attempted
 
 LOOK_S = 30
 """Seconds between two looks for storages that are not known to be in reach."""
@@ -173,16 +173,11 @@ class Storages:
 
     def _keep_looking(self, on_look: Callable[[], None]) -> None:
         while True:
-            try:
+            with attempted("storages", self._database):
                 if self._is_look_due():
                     self._began = clock()
                     self.look()
                     on_look()
-            except SQLAlchemyError as error:
-                if not missing_schema.is_missing(self._database):
-                    log.warning("database_away", step="look", error=str(error).splitlines()[0])
-            except Exception:  # a defect of ours, or of a file system's; the next look may do better
-                log.exception("look_failed")
             self._has_looked.set()
             if self._stopping.wait(NEWS_S):
                 return

@@ -8,16 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 import pynvml
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from jobs.database import Database, now
 from jobs.settings import Settings
 from jobs.store import telemetry
 from jobs.store.hosts import DeviceInfo
 from jobs.store.telemetry import Stretch
-from worker import missing_schema
 from worker.clock import clock
 from worker.gpus import Gpus, NvmlGpus, Reading
+from worker.steps import attempted
 
 KEEP_S = 3600
 """For how long readings are kept while the database is away."""
@@ -61,18 +60,13 @@ class Telemetry(threading.Thread):
         written_at, forgot_at = clock(), float("-inf")
         while not self._stopping.wait(self._settings.telemetry_s):
             self.read()
-            try:
+            with attempted("telemetry", self._database):
                 if clock() - written_at >= self._settings.telemetry_bucket_s and self._is_held():
                     written_at = clock()
                     self.write()
                 if clock() - forgot_at >= FORGET_S:
                     forgot_at = clock()
                     self._forget()
-            except SQLAlchemyError as error:
-                if not missing_schema.is_missing(self._database):
-                    log.warning("database_away", step="telemetry", error=str(error).splitlines()[0])
-            except Exception:  # a defect of ours must not end the record of all GPUs
-                log.exception("telemetry_failed")
 
     def stop(self) -> None:
         """Stop; what was read and not written yet is lost."""

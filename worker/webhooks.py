@@ -18,9 +18,9 @@ from jobs.sealing import unseal
 from jobs.settings import Settings
 from jobs.store import deliveries
 from jobs.store.deliveries import AT_ONCE, Claim, Try
-from worker import missing_schema
 from worker.clock import clock
 from worker.outbound import NotSentError, Outbound
+from worker.steps import attempted
 
 TIMEOUT_S = 15
 """Seconds that a receiver has to answer."""
@@ -58,16 +58,11 @@ class Webhooks(threading.Thread):
         """Look until stopped; what fails is done with a later look."""
         forgot_at = float("-inf")
         while not self._stopping.wait(self._settings.tick_s):
-            try:
+            with attempted("webhooks", self._database):
                 self._start_lanes()
                 if clock() - forgot_at >= FORGET_S:
                     forgot_at = clock()
                     self._forget()
-            except SQLAlchemyError as error:
-                if not missing_schema.is_missing(self._database):
-                    log.warning("database_away", step="webhooks", error=str(error).splitlines()[0])
-            except Exception:  # a defect of ours must not end what all webhooks wait for
-                log.exception("step_failed", step="webhooks")
 
     def stop(self) -> None:
         """Begin nothing new, and wait a little for what is being sent."""
