@@ -4,7 +4,7 @@ Told to be removed, a checkpoint counts as gone at once: no run begins with it. 
 of the host that has them gets to it.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -76,7 +76,7 @@ def remove(session: Session, job_id: int, checkpoint_id: int) -> None:
     checkpoint = get(session, job_id, checkpoint_id)
     if checkpoint.removed_at is not None:
         return
-    if (why := _why_kept(session, job, checkpoint)) is not None:
+    if (why := _needs(session, job).why_kept(checkpoint)) is not None:
         raise StateConflictError(f"checkpoint {checkpoint_id} stays: {why}")
     _doom(session, [checkpoint])
 
@@ -84,12 +84,12 @@ def remove(session: Session, job_id: int, checkpoint_id: int) -> None:
 def prune(session: Session, job_id: int, *, keep: Collection[Kept]) -> Pruned:
     """Have all checkpoints of a job removed but the best, the last, and those that a run may still need."""
     job = _held(session, job_id)
-    last = session.scalars(_last(job_id)).first()
+    needs = _needs(session, job)
     removed: list[Checkpoint] = []
     kept: list[Checkpoint] = []
     for checkpoint in session.scalars(select_checkpoints(job_id).execution_options(populate_existing=True)):
-        is_wanted = ("best" in keep and checkpoint.best) or ("last" in keep and checkpoint.id == last)
-        stays = is_wanted or _why_kept(session, job, checkpoint) is not None
+        is_wanted = ("best" in keep and checkpoint.best) or ("last" in keep and checkpoint.id == needs.last)
+        stays = is_wanted or needs.why_kept(checkpoint) is not None
         (kept if stays else removed).append(checkpoint)
     _doom(session, removed)
     return Pruned(removed, kept)
@@ -127,23 +127,54 @@ def _doom(session: Session, checkpoints: Sequence[Checkpoint]) -> None:
         feed.tell_rows(session, Topic.CHECKPOINTS, ids, job_id=checkpoints[0].job_id, at=at)
 
 
-def _why_kept(session: Session, job: Job, checkpoint: Checkpoint) -> str | None:
-    """Return why a checkpoint cannot be removed now, and the way out; None where it can."""
-    attempt = session.get_one(Attempt, (checkpoint.job_id, checkpoint.attempt))
-    if attempt.ended_at is None:
-        return f"attempt {attempt.number} of job {job.id} still runs, and looks after its own; stop the job first"
-    if job.state not in _OVER and session.scalars(_last(job.id)).first() == checkpoint.id:
-        return f"job {job.id} is {job.state} and goes on from it; cancel the job first"
-    begun = select(Attempt.job_id).where(Attempt.resume_checkpoint_id == checkpoint.id, Attempt.ended_at.is_(None))
-    starts = select(Job.id).where(Job.parent_checkpoint_id == checkpoint.id, Job.state.not_in(_OVER))
+@dataclass(frozen=True)
+class _Needs:
+    """What of a job's checkpoints somebody still needs, read once for all of them."""
+
+    job: Job
+    last: int | None
+    """Id of the furthest."""
+    running: frozenset[int]
+    """Attempts that have not ended."""
+    starting: Mapping[int, int]
+    """By checkpoint, a job that starts from it."""
+    run_dirs: Mapping[int, str]
+    """By attempt, that of the node that saves."""
+
+    def why_kept(self, checkpoint: Checkpoint) -> str | None:
+        """Return why a checkpoint cannot be removed now, and the way out; None where it can."""
+        job = self.job
+        if checkpoint.attempt in self.running:
+            return (
+                f"attempt {checkpoint.attempt} of job {job.id} still runs, and looks after its own; stop the job first"
+            )
+        if job.state not in _OVER and checkpoint.id == self.last:
+            return f"job {job.id} is {job.state} and goes on from it; cancel the job first"
+        if checkpoint.id in self.starting:
+            return f"job {self.starting[checkpoint.id]} starts from it; cancel that first"
+        if not is_within(checkpoint.path, self.run_dirs[checkpoint.attempt]):
+            return f"the job's program saved it outside of its run directory, at {checkpoint.path}; remove it there"
+        return None
+
+
+def _needs(session: Session, job: Job) -> _Needs:
+    running = select(Attempt.number).where(Attempt.job_id == job.id, Attempt.ended_at.is_(None))
+    mine = select(Checkpoint.id).where(Checkpoint.job_id == job.id, Checkpoint.removed_at.is_(None))
+    begun = select(Attempt.resume_checkpoint_id, Attempt.job_id)
+    begun = begun.where(Attempt.resume_checkpoint_id.in_(mine), Attempt.ended_at.is_(None))
     # Once it has saved one of its own, it goes on from that.
     own = select(Checkpoint.id).where(Checkpoint.job_id == Job.id, Checkpoint.removed_at.is_(None)).exists()
-    starting = session.scalars(begun.union(starts.where(~own)).limit(1)).first()
-    if starting is not None:
-        return f"job {starting} starts from it; cancel that first"
-    if not is_within(checkpoint.path, _run_dir(session, checkpoint)):
-        return f"the job's program saved it outside of its run directory, at {checkpoint.path}; remove it there"
-    return None
+    starts = select(Job.parent_checkpoint_id, Job.id)
+    starts = starts.where(Job.parent_checkpoint_id.in_(mine), Job.state.not_in(_OVER), ~own)
+    run_dirs = select(Placement.attempt, Placement.run_dir)
+    run_dirs = run_dirs.where(Placement.job_id == job.id, Placement.node_rank == 0)
+    return _Needs(
+        job=job,
+        last=session.scalars(_last(job.id)).first(),
+        running=frozenset(session.scalars(running)),
+        starting={row[0]: row[1] for row in session.execute(begun.union(starts))},
+        run_dirs={row.attempt: row.run_dir for row in session.execute(run_dirs)},
+    )
 
 
 def _run_dir(session: Session, checkpoint: Checkpoint) -> str:

@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from jobs.states import Outcome
 from jobs.store import attempts, output, reports
+from jobs.store import checkpoints as stored
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
 from jobs.tables import Checkpoint, LogChunk, Metric, MetricBucket, Placement
 from tests.integration.store.conftest import Service
@@ -407,3 +408,17 @@ def test_the_last_lines_are_found_without_a_look_at_all_that_was_printed(service
 
     assert part.text == "two\n"
     assert [each for each in statements if "length(" in each] == []
+
+
+def test_many_checkpoints_are_removed_with_no_more_queries_than_few(service: Service) -> None:
+    asked = []
+    for count in (2, 8):
+        placement = service.run()
+        files = [replace(checkpoint(step), path=f"{placement.run_dir}/{step}.pt") for step in range(count)]
+        add(service, placement, *files)
+        service.end(placement, Outcome.SUCCEEDED)
+        with executed(service.database) as statements, service.database.session_scope() as session:
+            assert len(stored.prune(session, placement.job_id, keep=["last"]).removed) == count - 1
+        asked.append(sum(each.startswith("SELECT") for each in statements))
+
+    assert asked[0] == asked[1]
