@@ -4,13 +4,15 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.orm import Session
 
+from jobs.access import LOCAL, Principal
 from jobs.planner.matching import suitable_hosts
 from jobs.planner.plan import plan
 from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
 from jobs.planner.view import Device, Scene, Start, Wait, WaitingJob
 from jobs.spec import JobSpec
-from jobs.store import lineage, reach, roots, scenes
+from jobs.store import lineage, reach, scenes
+from jobs.store.jobs import settle_spec
 from jobs.store.reach import Reach
 from trainer.config import AUTO_BATCH, SCRIPT
 
@@ -48,12 +50,12 @@ class Forecast:
     """The database's time, in seconds since the epoch."""
 
 
-def foresee(session: Session, spec: JobSpec) -> Forecast:
+def foresee(session: Session, spec: JobSpec, *, by: Principal = LOCAL) -> Forecast:
     """Plan a spec with all that waits and runs now, and write nothing.
 
-    Raises InvalidSpecError as a submission does.
+    Raises InvalidSpecError and ForbiddenError as a submission does.
     """
-    needs = roots.settle(session, spec)
+    spec, needs = settle_spec(session, spec, by=by)
     sight = scenes.read(session)
     request = spec.request
     job = WaitingJob(

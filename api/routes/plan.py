@@ -21,5 +21,5 @@ def plan_job(spec: JobSpec, by: Viewer) -> Plan:
     Refuses what `POST /jobs` refuses.
     """
     with reading() as session:
-        forecast = foresee(session, spec if spec.user else spec.model_copy(update={"user": by.user}))
+        forecast = foresee(session, spec, by=by)
     return view_plan(forecast)

@@ -11,6 +11,7 @@ from jobs.database import now
 from jobs.errors import ForbiddenError, InvalidSpecError, NotFoundError
 from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
+from jobs.roots import Needs
 from jobs.spec import JobSpec
 from jobs.states import Intent, State
 from jobs.store import lineage, outbox, quotas, reach, roots, scenes, secrets
@@ -34,13 +35,13 @@ SUBMITTED = Kind[Submission](
 )
 
 
-def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id: int | None = None) -> Submission:
-    """Store a job as queued, for its submitter where it names nobody; `parent_id` is the job it is a copy of, else the
-    one it starts from is its parent.
+def settle_spec(session: Session, spec: JobSpec, *, by: Principal = LOCAL) -> tuple[JobSpec, Needs | None]:
+    """Return a spec as it may be submitted, for its submitter where it names nobody, and what it needs of the operators
+    of hosts.
 
-    Raises InvalidSpecError for a recipe, model or data set that no registered host knows, for a checkpoint to start
-    from that is not there, for a checkpoint root of no known scheme, for a secret that is not there, and for data or a
-    program that no host allows; ForbiddenError for a job for somebody else.
+    Raises InvalidSpecError for a recipe, model or data set that no registered host knows, for a checkpoint root of no
+    known scheme, for a secret that is not there, and for data or a program that no host allows; ForbiddenError for a
+    job for somebody else.
     """
     if spec.user is None and by.user is not None:
         spec = spec.model_copy(update={"user": by.user})
@@ -53,6 +54,15 @@ def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id:
         refuse_unknown(spec.checkpoint_root or "")
     except ValueError as error:
         raise InvalidSpecError("checkpoint_root", str(error)) from error
+    return spec, needs
+
+
+def submit(session: Session, spec: JobSpec, *, by: Principal = LOCAL, parent_id: int | None = None) -> Submission:
+    """Store a job as queued; `parent_id` is the job it is a copy of, else the one it starts from is its parent.
+
+    Raises what `settle_spec` does, and InvalidSpecError for a checkpoint to start from that is not there.
+    """
+    spec, needs = settle_spec(session, spec, by=by)
     origin = None
     if spec.start_from is not None:
         origin = lineage.find_checkpoint(session, spec.start_from)

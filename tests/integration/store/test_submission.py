@@ -6,8 +6,9 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy import select
 
+from jobs.access import Principal, Role
 from jobs.database import now
-from jobs.errors import InvalidSpecError
+from jobs.errors import ForbiddenError, InvalidSpecError
 from jobs.forecast import foresee
 from jobs.planner.view import Wait
 from jobs.spec import JobSpec
@@ -54,6 +55,30 @@ def test_a_job_for_devices_that_no_host_has_is_accepted_with_a_warning(service: 
     (warning,) = submission.warnings
     assert "cuda:5" in warning
     assert service.job(submission.job.id).reason == "no registered host has cuda:5"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"checkpoint_root": "nowhere://bucket"}, "checkpoint_root"),
+        (
+            {"secrets": {"HF_TOKEN": "hub"}, "train": {"recipe": "script", "options": {"module": "own"}}},
+            "there is no secret hub",
+        ),
+        ({"user": "bob"}, "only the role admin may submit for bob"),
+    ],
+)
+def test_what_would_not_be_accepted_is_not_planned_either(
+    service: Service, fields: dict[str, Any], reason: str
+) -> None:
+    ada = Principal(user="ada", role=Role.SUBMITTER)
+    spec = JobSpec.model_validate({"device": "0", "train": {"model": "mlp", "data": "digits"}} | fields)
+
+    with service.database.session_scope() as session:
+        with pytest.raises((InvalidSpecError, ForbiddenError), match=reason):
+            jobs.submit(session, spec, by=ada)
+        with pytest.raises((InvalidSpecError, ForbiddenError), match=reason):
+            foresee(session, spec, by=ada)
 
 
 def test_a_job_that_a_quota_never_allows_is_accepted_with_a_warning_and_foretold_so(service: Service) -> None:
