@@ -172,7 +172,7 @@ def _needs(session: Session, job: Job) -> _Needs:
         job=job,
         last=session.scalars(_last(job.id)).first(),
         running=frozenset(session.scalars(running)),
-        starting={row[0]: row[1] for row in session.execute(begun.union(starts))},
+        starting={origin: job_id for origin, job_id in session.execute(begun.union(starts)) if origin is not None},
         run_dirs={row.attempt: row.run_dir for row in session.execute(run_dirs)},
     )
 

@@ -16,7 +16,7 @@ def test_what_goes_wrong_in_a_step_is_told_and_ends_no_thread(sqlite_url: str) -
         with attempted("files", database), database.session_scope() as session:
             session.execute(text("SELECT no_such_column FROM hosts"))
         with attempted("files", database):
-            raise LookupError("a defect")
+            int("a defect")
 
     assert [(line["event"], line["step"]) for line in logs] == [("database_away", "files"), ("step_failed", "files")]
     assert logs[1]["exc_info"] is True
