@@ -144,10 +144,16 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         silence_s: float | None = None,
     ) -> httpx2.Request:
-        """Return a GET that is not sent yet; after `silence_s` seconds without a byte it counts as broken off."""
+        """Return a GET that is not sent yet; after `silence_s` seconds without a byte it counts as broken off.
+
+        Raises UsageError for parameters that no URL can have.
+        """
         params = {key: _written(value) for key, value in (query or {}).items() if value is not None}
         timeout = httpx2.Timeout(self.timeout_s, read=self.timeout_s if silence_s is None else silence_s)
-        return self._http.build_request("GET", path, params=params, headers=headers, timeout=timeout)
+        try:
+            return self._http.build_request("GET", path, params=params, headers=headers, timeout=timeout)
+        except (httpx2.InvalidURL, UnicodeEncodeError) as error:
+            raise UsageError(f"{path:.100} with {params!r:.100} cannot be asked for: {error}") from error
 
     @contextmanager
     def open(self, request: httpx2.Request, *, patience_s: float | None = None) -> Iterator[httpx2.Response]:
@@ -203,6 +209,8 @@ class Connection:
     ) -> Any:
         try:
             request = self._http.build_request(method, path, json=body, headers=headers)
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"{path:.100} cannot be asked for: {error}") from error
         except (TypeError, ValueError) as error:
             raise UsageError(f"the {of} is no JSON: {error}") from error
         return self._json(self.answer(request, once=once))

@@ -11,6 +11,7 @@ from rankzero.cli.console import Console
 from rankzero.cli.options import Json, Url, connect, leads_on, parse_duration, read_secret
 from rankzero.cli.output import print_answer, print_found
 from rankzero.cli.tables import minute, table
+from rankzero.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,10 @@ def create_token(
 ) -> None:
     """Make a token and print it: it is shown this once."""
     lasts_s = parse_duration(expires_in)
-    expires_at = None if lasts_s is None else datetime.now(UTC) + timedelta(seconds=lasts_s)
+    try:
+        expires_at = None if lasts_s is None else datetime.now(UTC) + timedelta(seconds=lasts_s)
+    except OverflowError as error:
+        raise UsageError(f"--expires-in {expires_in:.20}: no calendar goes so far; leave it out for no end") from error
     with connect(url) as client:
         made = client.create_token(name, user=user, role=role, expires_at=expires_at)
     # The text alone on standard output: TOKEN=$(rankzero token create …).

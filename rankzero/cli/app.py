@@ -1,7 +1,10 @@
 """The command's entry: its parts put together, and every error as one line and an exit code."""
 
+import errno
 import io
+import os
 import sys
+from pathlib import Path
 
 import typer
 
@@ -46,18 +49,33 @@ add_service_commands(app)
 add_doctor_command(app)
 
 FORBIDDEN = 403
+_UNWRITABLE = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO})
+"""What writing to standard output fails with: its reader has seen enough, its disk is full, its terminal is gone."""
 
 
 def main() -> None:
     """Run the command and exit with one of `rankzero.cli.exits`."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a name or a log may have letters that this terminal lacks
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by who started it
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115  # open to the end
+        elif isinstance(stream, io.TextIOWrapper):  # a name or a log may have letters that this terminal lacks
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here: what fails at the interpreter's own end is told as a traceback
     except RankzeroError as error:
         print(f"rankzero: {plain(_in_a_line(error))}", file=sys.stderr)
         sys.exit(exits.of_error(error))
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is written to nowhere
+        if error.errno != errno.EPIPE:
+            print(f"rankzero: standard output cannot be written: {error.strerror}", file=sys.stderr)
+        sys.exit(exits.FAILED)
 
 
 def _in_a_line(error: RankzeroError) -> str:

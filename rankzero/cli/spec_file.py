@@ -30,7 +30,7 @@ def read_spec(path: Path | None) -> dict[str, Any]:
         content = _loaded(text)
     except OSError as error:
         raise UsageError(f"{name}: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"{name} is neither YAML nor JSON: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise UsageError(f"{name}: a job spec is a mapping with `train` and `device`, not {type(content).__name__}")
@@ -79,7 +79,7 @@ def parse_device(text: str | None) -> Any:
         return text
     try:
         return _loaded(text)
-    except (yaml.YAMLError, RecursionError) as error:
+    except yaml.YAMLError as error:
         raise UsageError(f"--device {text}: {' '.join(str(error).split())}") from error
 
 
@@ -106,7 +106,11 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def _loaded(text: str) -> Any:
-    return yaml.load(text, Loader=_Loader)  # noqa: S506  (a SafeLoader)
+    """Return what YAML means. Raises YAMLError, also where PyYAML's own conversions fail in a way of their own."""
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506  (a SafeLoader)
+    except (ValueError, ArithmeticError, LookupError, AttributeError, RecursionError) as error:
+        raise yaml.YAMLError(f"a value of it cannot be read: {error}") from error
 
 
 def _pair(word: str) -> tuple[str, str]:

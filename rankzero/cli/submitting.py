@@ -1,6 +1,8 @@
 """The commands that describe a job: submit, clone, plan."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,7 +51,9 @@ def submit(spec: dict[str, Any], *, detach: Detach = False, as_json: Json = Fals
     Ctrl-C detaches.
     """
     with connect(url, patience_s=FOLLOWING_S) as client:
-        _follow_submitted(client, client.submit(_for_somebody(spec, client)), detach=detach, as_json=as_json)
+        with _maybe_submitted():
+            job = client.submit(_for_somebody(spec, client))
+        _follow_submitted(client, job, detach=detach, as_json=as_json)
 
 
 def clone(  # noqa: PLR0917  # as for submit
@@ -80,7 +84,8 @@ def clone(  # noqa: PLR0917  # as for submit
     )
     start = parse_start(start_from or str(job_id), start_mode) if start_from or start_mode else None
     with connect(url, patience_s=FOLLOWING_S) as client:
-        job = client.clone(job_id, changes, start_from=start)
+        with _maybe_submitted():
+            job = client.clone(job_id, changes, start_from=start)
         _follow_submitted(client, job, detach=detach, as_json=as_json)
 
 
@@ -98,6 +103,16 @@ def _for_somebody(spec: dict[str, Any], client: "Client") -> dict[str, Any]:
     """
     name = None if credentials.find(client.url) else login_name()
     return spec if name is None else {"user": name} | spec
+
+
+@contextmanager
+def _maybe_submitted() -> Iterator[None]:
+    """Say, where Ctrl-C comes before the service's answer, that the job may be there all the same."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("rankzero: the job may have been submitted, no answer came yet; look: rankzero ls", file=sys.stderr)
+        raise typer.Exit(exits.INTERRUPTED) from None
 
 
 def _follow_submitted(client: "Client", job: "Job", *, detach: bool, as_json: bool) -> None:

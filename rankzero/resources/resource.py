@@ -3,6 +3,7 @@
 from urllib.parse import quote
 
 from rankzero.connection import Connection
+from rankzero.errors import UsageError
 
 
 class Resource:
@@ -12,5 +13,8 @@ class Resource:
 
 
 def part(name: str) -> str:
-    """Return a name as one part of a path, whatever is in it."""
-    return quote(name, safe="")
+    """Return a name as one part of a path, whatever is in it. Raises UsageError for what is no text."""
+    try:
+        return quote(name, safe="")
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{name!r} is no text that can be sent") from error

@@ -149,6 +149,9 @@ def test_show_names_devices_as_simulated_and_the_best_checkpoint(api: ApiServer)
         (("token", "--user", "bob", "create", "ci"), None, "rankzero token create --user"),
         (("secrets", "set", "wandb"), "", "nothing was given"),
         (("token", "create", "ci", "--expires-in", "soon"), None, "no duration"),
+        (("token", "create", "ci", "--expires-in", "99999999d"), None, "no calendar goes so far"),
+        (("ls", "--name", "\udcff"), None, "cannot be asked for"),
+        (("users", "set", "\udcff", "--disable"), None, "no text"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(

@@ -68,6 +68,13 @@ def test_a_spec_that_is_no_json_is_refused_before_it_is_sent(client: Client, val
         client.submit(device="cpu", train=TRAIN | {"lr": value})
 
 
+@pytest.mark.parametrize("name", ["\ud800", "n" * 70_000], ids=["no text", "too long"])
+def test_what_no_url_can_have_is_refused_before_it_is_sent(client: Client, name: str) -> None:
+    for ask in (lambda: list(client.list(name=name)), lambda: client.user(name), lambda: client.drain(name)):
+        with pytest.raises(UsageError, match=r"no text|cannot be asked for"):
+            ask()
+
+
 def test_everything_a_run_reports_comes_back(api: ApiServer, client: Client) -> None:
     run = start_job(api.database, api.submit(device="0,1"))
     run.add(

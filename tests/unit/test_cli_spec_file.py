@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rankzero.cli.spec_file import here, merged, parse_labels, parse_settings, read_spec
+from rankzero.cli.spec_file import here, merged, parse_device, parse_labels, parse_settings, read_spec
 from rankzero.errors import UsageError
 
 
@@ -102,6 +102,20 @@ def test_a_file_nested_too_deep_is_refused(tmp_path: Path) -> None:
     file.write_text("[" * 5000)
     with pytest.raises(UsageError, match=r"job\.yaml"):
         read_spec(file)
+
+
+@pytest.mark.parametrize(
+    "value", ["2026-13-45", "9" * 5000, "[" * 5000, "!!bool x", "!!int ''", "!!timestamp x", "*nothing"]
+)
+def test_a_value_that_cannot_be_read_is_refused_wherever_it_stands(value: str, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    file.write_text(f"name: {value}")
+    with pytest.raises(UsageError, match=r"job\.yaml"):
+        read_spec(file)
+    with pytest.raises(UsageError, match="--set seed="):
+        parse_settings([f"seed={value}"])
+    with pytest.raises(UsageError, match="--device "):
+        parse_device(f"{{count: {value}}}")
 
 
 def test_a_folder_of_this_machine_is_named_by_its_absolute_path(
