@@ -49,6 +49,8 @@ async def refuse_ambiguous(request: Request) -> None:
         return  # FastAPI has read it already, and says what is wrong with it, where the route takes a body at all
     if not _is_shallow(value, MAX_DEPTH):
         raise _refusal(f"nested deeper than {MAX_DEPTH} levels")
+    if not _is_text(value):
+        raise _refusal("text with half a character in it (a lone surrogate), which no answer could show")
 
 
 def _announced_bytes(headers: Headers) -> int:
@@ -84,6 +86,14 @@ def _finite(text: str) -> float:
 def _is_shallow(value: object, depth: int) -> bool:
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return parts is None or (depth > 0 and all(_is_shallow(part, depth - 1) for part in parts))
+
+
+def _is_text(value: object) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refusal(message: str) -> RequestValidationError:

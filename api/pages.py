@@ -1,10 +1,11 @@
 """Cursor pages: the parameters, the answer, and reading one page of a query."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
-from sqlakeyset import InvalidPage, Marker, select_page, unserialize_bookmark
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from sqlakeyset import InvalidPage, Marker, select_page
 from sqlalchemy import Select, exc
 from sqlalchemy.orm import Session
 
@@ -40,6 +41,25 @@ class Page(BaseModel, Generic[Item]):
     """Cursor of the page before this one; null at the beginning."""
 
 
+class _Moment(BaseModel):
+    """A time in a cursor, where text is a name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    at: AwareDatetime
+
+
+class _Cursor(BaseModel):
+    """A place in a list, as its clients hold it: sqlakeyset's own form loses some of what names may have in them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    order: str
+    backwards: bool
+    place: list[Annotated[int, Field(ge=-(2**63), lt=2**63)] | str | _Moment]
+    """Empty for the begin of the list, or its end: what a page leads back to whose items have all been removed."""
+
+
 def read_page(
     session: Session, query: Select[Any], params: PageQuery, model: type[Item], *, order: str = ""
 ) -> Page[Item]:
@@ -61,31 +81,25 @@ def read_page(
     place = page.paging
     return Page(
         items=[model.model_validate(row[0], from_attributes=True) for row in page],
-        next_page=_encoded(place.bookmark_next, order) if place.has_next else None,
-        previous_page=_encoded(place.bookmark_previous, order) if place.has_previous else None,
+        next_page=_encoded(place.next, order) if place.has_next else None,
+        previous_page=_encoded(place.previous, order) if place.has_previous else None,
     )
 
 
-def _encoded(bookmark: str, order: str) -> str:
-    return urlsafe_b64encode(f"{order}\n{bookmark}".encode()).decode().rstrip("=")
+def _encoded(marker: Marker, order: str) -> str:
+    place = [_Moment(at=value) if isinstance(value, datetime) else value for value in marker.place or ()]
+    cursor = _Cursor(order=order, backwards=marker.backwards, place=place)
+    return urlsafe_b64encode(cursor.model_dump_json().encode()).decode().rstrip("=")
 
 
-def _decoded(cursor: str | None, order: str) -> Marker | None:
-    if cursor is None:
+def _decoded(text: str | None, order: str) -> Marker | None:
+    if text is None:
         return None
     try:
-        text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-        cursor_order, _, bookmark = text.partition("\n")
-        marker = unserialize_bookmark(bookmark)
+        cursor = _Cursor.model_validate_json(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except ValueError as error:
         raise InvalidFilterError("cursor", NO_CURSOR) from error
-    if cursor_order != order:
+    if cursor.order != order:
         raise InvalidFilterError("cursor", f"not a cursor of this list in the order {order}; start without one")
-    if not all(_is_comparable(value) for value in marker.place or (None,)):
-        raise InvalidFilterError("cursor", NO_CURSOR)
-    return marker
-
-
-def _is_comparable(value: object) -> bool:
-    """Whether a column that is never null can be compared with it."""
-    return value is not None and not (isinstance(value, int) and abs(value) >= 2**63)
+    place = tuple(each.at if isinstance(each, _Moment) else each for each in cursor.place)
+    return Marker(place or None, cursor.backwards)

@@ -170,7 +170,7 @@ class JobSpec(_Frozen):
     def shown_name(self) -> str:
         """Its name, or one that says what it runs."""
         if self.name is not None or self.train.recipe != SCRIPT:
-            return self.name or self.train.model
+            return (self.name or self.train.model)[:255]
         options = script_options(self.train)
         return (options.module or PurePosixPath(options.script or "").name)[:255]
 

@@ -24,6 +24,11 @@ def test_a_submitted_job_is_answered_with_201_its_location_and_its_canonical_spe
     assert api.http.get(answer.headers["Location"]).json()["spec"] == job["spec"]
 
 
+def test_a_job_is_called_by_as_much_of_its_model_as_a_name_has_room_for(api: ApiServer) -> None:
+    answer = api.post("/jobs", {"device": "cpu", "train": TRAIN | {"model": "m" * 1024}})
+    assert (answer.status_code, answer.json().get("name")) == (201, "m" * 255)
+
+
 def test_a_job_that_no_host_could_run_is_accepted_with_a_warning_and_waits_with_the_reason(api: ApiServer) -> None:
     with api.database.session_scope() as session:
         hosts.register(session, "small", worker="1:1", run_root="/tmp/runs", devices=[DeviceInfo("cpu:0", "cpu")])
@@ -93,6 +98,36 @@ def test_pages_hold_every_job_once_in_the_order_asked_for(api: ApiServer, sort: 
     key = sort.removeprefix("-")
     keys = [(job[key], job["id"]) for job in seen]
     assert all(first > second if sort.startswith("-") else first < second for first, second in pairwise(keys))
+
+
+def test_pages_by_name_take_names_with_anything_in_them(api: ApiServer) -> None:
+    names = [
+        "\x1f" * 255,
+        "🚀" * 255,
+        "a\rb",
+        "a\r",
+        "a\nb",
+        "a\\\nb",
+        "a\\nb",
+        "a\\",
+        "a~b",
+        '"a',
+        "2026-11-30T06:00:00Z",
+    ]
+    mine = [api.submit(name=name, labels={"of": "odd names"}) for name in names]
+
+    seen: list[int] = []
+    cursor: str | None = None
+    while len(seen) <= len(mine):
+        params: dict[str, str | int] = {"label": "of=odd names", "sort": "name", "size": 1}
+        answer = api.http.get("/jobs", params=params | ({"cursor": cursor} if cursor else {}))
+        assert answer.status_code == 200, answer.text
+        seen += [job["id"] for job in answer.json()["items"]]
+        cursor = answer.json()["next_page"]
+        if cursor is None:
+            break
+
+    assert sorted(seen) == mine
 
 
 def test_jobs_submitted_meanwhile_shift_no_page(api: ApiServer) -> None:

@@ -120,6 +120,19 @@ def test_a_webhook_is_told_of_a_job_and_the_log_of_deliveries_shows_each_try(api
     assert (logged["took_ms"], logged["status"], logged["error"]) == (12, None, "refused")
 
 
+def test_a_page_whose_items_have_all_been_removed_leads_back(api: ApiServer) -> None:
+    *_, kept, removed = [register(api)["id"] for _ in range(2)]
+    before = api.http.get("/webhooks", params={"size": 1000}).json()["items"]
+    page = api.http.get("/webhooks", params={"size": len(before) - 1}).json()
+    api.http.delete(f"/webhooks/{removed}")
+
+    empty = api.http.get("/webhooks", params={"size": 1, "cursor": page["next_page"]}).json()
+    last = api.http.get("/webhooks", params={"size": 1, "cursor": empty["previous_page"]})
+
+    assert empty["items"] == []
+    assert [each["id"] for each in last.json()["items"]] == [kept], last.text
+
+
 def test_deliveries_come_in_pages_newest_first(api: ApiServer) -> None:
     webhook = register(api)
     path = f"/webhooks/{webhook['id']}"
