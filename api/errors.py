@@ -36,6 +36,8 @@ MAX_BODY_BYTES = 1024 * 1024
 """No job spec comes near this; a body above it is refused before it is read whole."""
 LONGEST_NAME = 255
 """Characters that an answer shows of a name that a client has given a field: no field of ours is near this."""
+MOST_TOLD = 100
+"""Wrong fields that an answer names. A body may have very many, for whose list all other requests would wait."""
 PLACES = ("body", "query", "path", "header", "cookie")
 """What FastAPI puts before a field's own path."""
 
@@ -65,7 +67,7 @@ class Problem(BaseModel):
     detail: str
     """What was wrong, and what to do about it."""
     errors: list[FieldError] = []
-    """The fields that are wrong."""
+    """The fields that are wrong, the first hundred of them."""
     request_id: str | None = None
     """What the service's log knows the request by; the header `X-Request-ID` has it too."""
 
@@ -283,8 +285,12 @@ async def _unexpected(request: Request, error: Exception) -> Response:
 
 
 def _invalid_fields(found: Iterable[Any], *, within: str = "") -> Response:
-    errors = [_field_error(each) for each in _of_one_kind(found)]
-    return problem(422, within + "; ".join(f"{each.field}: {each.message}" for each in errors[:5]), errors=errors)
+    wrong = _of_one_kind(found)
+    errors = [_field_error(each) for each in wrong[:MOST_TOLD]]
+    detail = within + "; ".join(f"{each.field}: {each.message}" for each in errors[:5])
+    if len(wrong) > MOST_TOLD:
+        detail += f"; {len(wrong)} fields are wrong, of which {MOST_TOLD} are listed"
+    return problem(422, detail, errors=errors)
 
 
 def _field_error(error: Mapping[str, Any]) -> FieldError:

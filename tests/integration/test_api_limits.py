@@ -65,6 +65,12 @@ def test_json_nested_100_000_deep_is_refused_with_flat_memory(api: ApiServer, op
         problem_of(api.http.post("/jobs", content=body, headers=JSON), 422)
 
 
+def test_of_very_many_wrong_fields_the_first_hundred_are_told_and_how_many_there_are(api: ApiServer) -> None:
+    problem = problem_of(api.post("/jobs", {"train": TRAIN} | {f"x{number}": 0 for number in range(80_000)}), 422)
+    assert [each["field"] for each in problem["errors"]] == [f"x{number}" for number in range(100)]
+    assert "80000 fields are wrong" in problem["detail"]
+
+
 def test_a_body_that_is_announced_by_its_length_and_as_chunked_is_refused_and_ends_its_connection(
     api: ApiServer,
 ) -> None:

@@ -366,3 +366,10 @@ def test_a_checkpoint_root_means_the_same_on_every_host() -> None:
     field, message = refusal(checkpoint_root="runs")
     assert field == "checkpoint_root"
     assert "'runs' has to be an absolute path" in message
+
+
+def test_of_very_many_wrong_arguments_of_a_program_a_few_are_told() -> None:
+    with pytest.raises(ValidationError) as refused:
+        spec(train={"recipe": "script", "options": {"script": "/p.py", "args": [[]] * 1000}})
+    (error,) = refused.value.errors()
+    assert error["msg"].count("valid string") == 10

@@ -27,6 +27,8 @@ RESERVED = frozenset(
     }
 )
 """Variables that say who a rank is and what it may use: the run's to set, as are those that begin as below."""
+MOST_TOLD = 10
+"""Options in error that a message names: each of a hundred thousand arguments may be wrong."""
 _RESERVED_PREFIXES = ("RANKZERO_", "TORCHELASTIC_")
 
 
@@ -87,7 +89,7 @@ def script_options(train: TrainConfig) -> ScriptOptions:
     try:
         return ScriptOptions.model_validate(train.options)
     except ValidationError as error:
-        raise ConfigError("; ".join(map(_described, error.errors(include_url=False)))) from error
+        raise ConfigError("; ".join(map(_described, error.errors(include_url=False)[:MOST_TOLD]))) from error
 
 
 def _described(part: ErrorDetails) -> str:
