@@ -227,7 +227,7 @@ class Connection:
             return None
         try:
             return response.json()
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise no_service(self.url, response) from error
 
     def _unreachable(self, error: httpx2.RequestError) -> UnreachableError:
@@ -269,7 +269,7 @@ def _refusal(response: httpx2.Response, url: str, *, may_be_done: bool) -> Refus
         problem = response.json()
         detail = str(problem["detail"])
         fields = {each["field"]: each["message"] for each in problem.get("errors", [])}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         problem, detail, fields = {}, f"{url} answers {status} {response.reason_phrase}", {}
     if status in _AWAY:
         return UnreachableError(detail)

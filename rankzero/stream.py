@@ -6,11 +6,12 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import httpx2
 
 from rankzero.connection import Connection, no_service
-from rankzero.errors import UnreachableError
+from rankzero.errors import RefusedError, UnreachableError
 from rankzero.news import Hello, News, news_of
 from rankzero.patience import Patience
 
@@ -58,7 +59,7 @@ class Stream:
                         place = event.id or place
                         if event.event == "message":  # a sign of life, with the place up to which nothing came
                             continue
-                        news = news_of(event.event, json.loads(event.data), place=place or "")
+                        news = news_of(event.event, self._content(event.data), place=place or "")
                         if news is None or (is_greeted and isinstance(news, Hello)):
                             continue
                         is_greeted = True
@@ -75,6 +76,15 @@ class Stream:
                 patience.answered()
             if not patience.pause(until=self._ends_at):
                 raise UnreachableError(f"the stream of events from {self._connection.url} breaks off: {why}")
+
+    def _content(self, data: str) -> dict[str, Any]:
+        try:
+            content = json.loads(data)
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
+            raise RefusedError(f"what answers at {self._connection.url} is no RankZero service", status=200)
+        return content
 
     @contextmanager
     def _events(self, place: str | None) -> Iterator[Iterator[httpx2.ServerSentEvent]]:

@@ -100,7 +100,10 @@ def test_everything_a_run_reports_comes_back(api: ApiServer, client: Client) -> 
     ]
 
 
-@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b'{"items": 1}', b"null"])
+ALIEN = [b"<html>hello</html>", b"[]", b"null", b"[" * 100_000]
+
+
+@pytest.mark.parametrize("body", [*ALIEN, b'{"items": 1}'], ids=range(5))
 def test_what_is_no_rankzero_service_is_said_to_be_none(body: bytes) -> None:
     with scripted_server(Scripted(200, {}, body)) as server, Client(server.url) as client:
         for ask in (client.hosts, lambda: list(client.list()), lambda: list(client.events(1)), lambda: client.get(1)):
@@ -108,6 +111,14 @@ def test_what_is_no_rankzero_service_is_said_to_be_none(body: bytes) -> None:
                 ask()
         with pytest.raises(RefusedError, match="is no RankZero service"):
             list(client.follow(1))
+
+
+@pytest.mark.parametrize("data", ALIEN, ids=range(4))
+def test_events_that_are_none_of_a_service_of_ours_are_said_to_be_none(data: bytes) -> None:
+    events = Scripted(200, {"Content-Type": "text/event-stream"}, b"event: jobs\ndata: " + data + b"\n\n")
+    refused = pytest.raises(RefusedError, match="is no RankZero service")
+    with scripted_server(events) as server, Client(server.url) as client, refused:
+        list(client.stream())
 
 
 @pytest.mark.parametrize("url", ["nonsense", "ftp://example.org", "http://[", "http://a b"])
