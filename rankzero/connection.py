@@ -61,9 +61,9 @@ class Connection:
         self.patience_s = patience_s
         credential = credentials.find(self.url, token=token, insecure=insecure)
         headers = {} if credential is None else {"Authorization": f"Bearer {credential.token}"}
-        # What stays on this machine goes through no proxy, which HTTP_PROXY may name for all the rest.
-        transport = httpx2.HTTPTransport() if credentials.is_loopback(self.url) else None
         try:
+            # What stays on this machine goes through no proxy, which HTTP_PROXY may name for all the rest.
+            transport = httpx2.HTTPTransport() if credentials.is_loopback(self.url) else None
             # Redirects are not followed: the token is for this service alone.
             self._http = httpx2.Client(
                 base_url=self.url, timeout=timeout_s, headers=headers, transport=transport, follow_redirects=False
@@ -71,6 +71,8 @@ class Connection:
             self._http.build_request("GET", "/")
         except (httpx2.InvalidURL, ValueError) as error:
             raise UsageError(f"{self.url!r} is no URL of a service: {error}") from error
+        except OSError as error:
+            raise UsageError(f"the certificates that SSL_CERT_FILE or SSL_CERT_DIR name are none: {error}") from error
         self.was_there = False
         """Whether anything has ever answered."""
 

@@ -127,6 +127,13 @@ def test_what_is_no_url_is_refused(url: str) -> None:
         client.get(1)
 
 
+def test_certificates_that_there_are_not_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nonexistent/authorities.pem")
+    for url in ("http://127.0.0.1:1", "https://rankzero.example.org"):
+        with pytest.raises(UsageError, match="SSL_CERT_FILE"):
+            Client(url)
+
+
 def test_metrics_come_by_step_thinned_and_as_a_frame_with_what_is_not_finite_as_it_is(
     api: ApiServer, client: Client
 ) -> None:
