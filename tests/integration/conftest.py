@@ -1,4 +1,4 @@
-"""The API on a database of each engine, shared by the tests of one module: each test adds jobs of its own."""
+"""A fresh database for each test; and for each module the API on one of each engine, to which its tests add jobs."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -7,11 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from jobs.database import Database
 from jobs.sealing import make_key
 from tests.api_server import ApiServer
 from tests.conftest import drop
 from tests.integration.guarded_api import GuardedApi
 from tests.servers import PostgresServer
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A fresh, migrated database; the test runs once on each engine."""
+    database = Database(database_url)
+    yield database
+    database.dispose()
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

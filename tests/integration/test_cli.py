@@ -1,6 +1,7 @@
 """The command against a real API, on one engine since it talks HTTP alone: what it prints, and its exit codes."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,7 +85,7 @@ def test_the_exit_code_of_a_followed_job_is_its_result(api: ApiServer, outcome: 
     runner.join()
 
     assert done.returncode == code, done.stderr
-    assert f"state              {state}" in done.stdout or f" {state}" in done.stdout
+    assert re.search(rf"^state +{state}$", done.stdout, re.MULTILINE)
     assert ("the traceback" in done.stdout) == (outcome is Outcome.FAILED)
 
 

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,14 +22,6 @@ from worker import storage
 from worker.fitness import Fitness
 from worker.registration import Registration
 from worker.storage import Storages
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """A fresh, migrated database; the test runs once on each engine."""
-    database = Database(database_url)
-    yield database
-    database.dispose()
 
 
 def storages(database: Database, run_root: Path, checkpoint_root: str | None = None) -> Storages:

@@ -56,13 +56,6 @@ def settings(monkeypatch: pytest.MonkeyPatch, key_file: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    yield database
-    database.dispose()
-
-
-@pytest.fixture
 def receiver() -> Iterator[Receiver]:
     with Receiver() as receiver:
         yield receiver
@@ -75,6 +68,16 @@ def sending(database: Database) -> Iterator[Webhooks]:
     thread.start()
     yield thread
     thread.stop()
+
+
+def held_until(event: threading.Event) -> Callable[[Received], Answer]:
+    """What a receiver answers that lets its sender wait until this has happened."""
+
+    def answer(_: Received) -> Answer:
+        event.wait(60)
+        return Answer()
+
+    return answer
 
 
 def register(database: Database, url: str) -> tuple[int, str]:
@@ -232,12 +235,7 @@ def test_a_receiver_that_does_not_answer_holds_up_no_other_and_is_asked_a_few_ti
     database: Database, receiver: Receiver
 ) -> None:
     answered = threading.Event()
-
-    def hold(_: Received) -> Answer:
-        answered.wait(30)
-        return Answer()
-
-    receiver.answer = hold
+    receiver.answer = held_until(answered)
     slow, _ = register(database, receiver.url)
     write(database, slow, count=10)
     with Receiver() as quick, sending(database):
@@ -318,12 +316,7 @@ def test_a_worker_that_was_killed_after_it_sent_has_another_send_the_same_again(
     database: Database, database_url: str, receiver: Receiver, key_file: Path, tmp_path: Path
 ) -> None:
     killed = threading.Event()
-
-    def hold(_: Received) -> Answer:
-        killed.wait(60)
-        return Answer()
-
-    receiver.answer = hold
+    receiver.answer = held_until(killed)
     webhook_id, key = register(database, receiver.url)
     with Service(database_url, NO_BROKER, tmp_path, key_file=key_file, webhook_allow=LOOPBACK) as service:
         worker = service.start_worker()

@@ -171,14 +171,6 @@ def no_rest_between_attempts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    """A fresh, migrated database; the test runs once on each engine."""
-    database = Database(database_url)
-    yield database
-    database.dispose()
-
-
-@pytest.fixture
 def service(database: Database) -> Service:
     """A service with one host, `alpha`: simulated `cuda:0` and `cuda:1`, and two CPU slots."""
     service = Service(database)

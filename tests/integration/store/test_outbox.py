@@ -1,12 +1,11 @@
 """The outbox: each webhook is told what it wants to know, by the transaction that makes it so."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import select
 
 from jobs.changes import JobChanges
 from jobs.database import Database, now
@@ -17,6 +16,7 @@ from jobs.tables import Delivery, Webhook
 from jobs.webhooks import WebhookTopic
 from tests.integration.running_job import saved
 from tests.integration.store.conftest import Service
+from tests.integration.store.statements import executed
 
 
 def register(database: Database, **fields: Any) -> int:
@@ -175,22 +175,9 @@ def test_a_stale_attempt_tells_nothing(service: Service) -> None:
 def test_with_no_webhook_a_change_of_state_costs_one_query_and_writes_nothing(service: Service) -> None:
     job_id = service.submit()
 
-    with statements(service.database) as executed, service.database.session_scope() as session:
+    with executed(service.database) as statements, service.database.session_scope() as session:
         jobs.set_intent(session, job_id, Intent.PAUSE)
 
     assert service.state(job_id) == "paused"
-    about = [statement for statement in executed if "webhook" in statement]
+    about = [statement for statement in statements if "webhook" in statement]
     assert [statement.split()[0] for statement in about] == ["SELECT"]
-
-
-@contextmanager
-def statements(database: Database) -> Iterator[list[str]]:
-    """The statements that are executed meanwhile."""
-    found: list[str] = []
-
-    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        found.append(statement)
-
-    event.listen(database.engine, "before_cursor_execute", note)
-    yield found
-    event.remove(database.engine, "before_cursor_execute", note)
