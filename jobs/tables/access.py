@@ -48,7 +48,7 @@ class AuditEvent(Base):
     """Something that a principal did, or was refused."""
 
     __tablename__ = "audit_events"
-    __table_args__ = (Index("ix_audit_events_actor_id", "actor", "id"),)
+    __table_args__ = (Index("ix_audit_events_actor_id", "actor", "id"), Index("ix_audit_events_at", "at"))
 
     id: Mapped[int] = mapped_column(Id, primary_key=True)
     at: Mapped[datetime]

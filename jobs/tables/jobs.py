@@ -98,4 +98,4 @@ class SubmissionKey(Base):
     """sha256 of what was asked for: the same key for anything else is a mistake."""
     made: Mapped[str]
     """What was made under it, as a path: `jobs/7`."""
-    created_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(index=True)

@@ -87,6 +87,7 @@ def _access() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit_events")),
     )
     op.create_index("ix_audit_events_actor_id", "audit_events", ["actor", "id"])
+    op.create_index("ix_audit_events_at", "audit_events", ["at"])
     op.create_table(
         "secrets",
         sa.Column("name", sa.String(length=255), nullable=False),
@@ -222,3 +223,4 @@ def _keys() -> None:
         table.alter_column("made", existing_type=sa.String(length=255), nullable=False)
         table.drop_constraint(op.f("fk_submission_keys_job_id_jobs"), type_="foreignkey")
         table.drop_column("job_id")
+    op.create_index("ix_submission_keys_created_at", "submission_keys", ["created_at"])

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from jobs.database import lock_planning, now
 from jobs.planning import plan_once, plan_unless_planned
 from jobs.settings import get_settings
-from jobs.tables import PlanningRound, SubmissionKey, Usage
+from jobs.tables import AuditEvent, PlanningRound, SubmissionKey, Usage
 from tests.integration.store.conftest import Service
 from tests.integration.store.statements import written
 from tests.integration.store.turns import wait_for_blocked
@@ -39,11 +39,13 @@ def test_a_round_that_the_clock_says_is_yet_to_come_keeps_nobody_from_planning(s
     assert plan(service, within_s=60) == [job_id]
 
 
-def test_the_first_round_of_an_hour_removes_old_submission_keys_and_use_that_has_faded(service: Service) -> None:
+def test_the_first_round_of_an_hour_removes_old_keys_and_audit_events_and_use_that_has_faded(service: Service) -> None:
     with service.database.session_scope() as session:
         at = now(session)
         for key, age in (("old", timedelta(days=8)), ("young", timedelta(days=6))):
             session.add(SubmissionKey(key=key, digest="0" * 64, made="jobs/7", created_at=at - age))
+        for subject, age in (("jobs/1", timedelta(days=366)), ("jobs/2", timedelta(days=364))):
+            session.add(AuditEvent(at=at - age, action="submit_job", subject=subject, detail={}))
         half_life = timedelta(seconds=get_settings().fair_share_half_life_s)
         for user, since in (("faded", at - 41 * half_life), ("lately", at - half_life)):
             session.add(Usage(kind="user", subject=user, device_s=1e6, at=since))
@@ -53,6 +55,7 @@ def test_the_first_round_of_an_hour_removes_old_submission_keys_and_use_that_has
 
     with service.database.session_scope(read_only=True) as session:
         assert set(session.scalars(select(SubmissionKey.key))) == {"young"}
+        assert set(session.scalars(select(AuditEvent.subject))) == {"jobs/2"}
         assert set(session.scalars(select(Usage.subject))) == {"lately"}
 
 
