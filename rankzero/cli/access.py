@@ -8,8 +8,8 @@ import typer
 from rich.markup import escape
 
 from rankzero.cli.console import Console
-from rankzero.cli.options import Json, Url, connect, parse_duration, read_secret, refuse_lost
-from rankzero.cli.output import print_answer, print_json
+from rankzero.cli.options import Json, Url, connect, leads_on, parse_duration, read_secret
+from rankzero.cli.output import print_answer, print_found
 from rankzero.cli.tables import minute, table
 
 if TYPE_CHECKING:
@@ -41,15 +41,10 @@ def list_tokens(
     url: Url = None,
 ) -> None:
     """Show one's own tokens, or with the role admin all, or with a command make or revoke one."""
-    if context.invoked_subcommand is not None:
-        refuse_lost(context)
+    if leads_on(context):
         return
     with connect(url) as client:
-        found = list(client.tokens(user=user))
-    if as_json:
-        print_json(found)
-    else:
-        _print_tokens(Console(), found)
+        print_found(list(client.tokens(user=user)), _print_tokens, as_json=as_json)
 
 
 @token.command("create")
@@ -90,15 +85,10 @@ def revoke_token(
 @users.callback(invoke_without_command=True)
 def list_users(context: typer.Context, *, as_json: Json = False, url: Url = None) -> None:
     """Show users, or with a command add or change one."""
-    if context.invoked_subcommand is not None:
-        refuse_lost(context)
+    if leads_on(context):
         return
     with connect(url) as client:
-        found = list(client.users())
-    if as_json:
-        print_json(found)
-    else:
-        _print_users(Console(), found)
+        print_found(list(client.users()), _print_users, as_json=as_json)
 
 
 @users.command("add")
@@ -139,15 +129,10 @@ def change_user(
 @secrets.callback(invoke_without_command=True)
 def list_secrets(context: typer.Context, *, as_json: Json = False, url: Url = None) -> None:
     """Show the names of the secrets that jobs may call for, or with a command store or remove one."""
-    if context.invoked_subcommand is not None:
-        refuse_lost(context)
+    if leads_on(context):
         return
     with connect(url) as client:
-        found = list(client.secrets())
-    if as_json:
-        print_json(found)
-    else:
-        _print_secrets(Console(), found)
+        print_found(list(client.secrets()), _print_secrets, as_json=as_json)
 
 
 @secrets.command("set")

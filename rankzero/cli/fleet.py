@@ -7,8 +7,8 @@ import typer
 from rich.markup import escape
 
 from rankzero.cli.console import Console
-from rankzero.cli.options import HostName, Json, Url, connect, refuse_lost
-from rankzero.cli.output import print_answer, print_json
+from rankzero.cli.options import HostName, Json, Url, connect, leads_on
+from rankzero.cli.output import print_answer, print_found
 from rankzero.cli.tables import table
 
 if TYPE_CHECKING:
@@ -30,15 +30,10 @@ def add_fleet_commands(app: typer.Typer) -> None:
 @hosts.callback(invoke_without_command=True)
 def list_hosts(context: typer.Context, *, as_json: Json = False, url: Url = None) -> None:
     """Show hosts and their devices, or with a command act on one."""
-    if context.invoked_subcommand is not None:
-        refuse_lost(context)
+    if leads_on(context):
         return
     with connect(url) as client:
-        found = client.hosts()
-    if as_json:
-        print_json(found)
-    else:
-        _print_hosts(Console(), found)
+        print_found(client.hosts(), _print_hosts, as_json=as_json)
 
 
 def drain(

@@ -59,12 +59,15 @@ def service_url(url: str | None) -> str:
     return (url or os.environ.get(URL_VARIABLE) or DEFAULT_URL).rstrip("/")
 
 
-def refuse_lost(context: typer.Context) -> None:
-    """Raise UsageError for options before a command of a group, which would count for nothing there."""
+def leads_on(context: typer.Context) -> bool:
+    """Return whether a command of the group follows. Raises UsageError for options before it, which would be lost."""
+    if context.invoked_subcommand is None:
+        return False
     for option in context.command.params:
         if context.params.get(str(option.name)):
             command, name = f"{context.command_path} {context.invoked_subcommand}", option.opts[0]
             raise UsageError(f"{name} belongs behind the command: {command} {name} …")
+    return True
 
 
 def read_secret(prompt: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.markup import escape
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from rankzero.fleet import Plan
     from rankzero.models import Attempt, Checkpoint, Device, Event, Failure, Job
+
+Found = TypeVar("Found", bound="BaseModel | Sequence[BaseModel]")
 
 EXAMPLE = "--model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05"
 """What to submit first: a minute on a CPU."""
@@ -48,6 +50,14 @@ def print_answer(document: BaseModel | Mapping[str, Any], line: str, *, as_json:
         print_json(document)
     else:
         print(plain(line))
+
+
+def print_found(found: Found, print_table: Callable[[Console, Found], None], *, as_json: bool) -> None:
+    """Print what there is: for programs a document, for people a table."""
+    if as_json:
+        print_json(found)
+    else:
+        print_table(Console(), found)
 
 
 def print_jobs(console: Console, jobs: Iterable[Job]) -> None:

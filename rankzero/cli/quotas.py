@@ -6,8 +6,8 @@ import typer
 from rich.markup import escape
 
 from rankzero.cli.console import Console
-from rankzero.cli.options import Json, Url, connect, refuse_lost
-from rankzero.cli.output import print_answer, print_json
+from rankzero.cli.options import Json, Url, connect, leads_on
+from rankzero.cli.output import print_answer, print_found
 from rankzero.cli.tables import table
 
 if TYPE_CHECKING:
@@ -32,15 +32,10 @@ def add_quota_commands(app: typer.Typer) -> None:
 @quotas.callback(invoke_without_command=True)
 def list_quotas(context: typer.Context, *, as_json: Json = False, url: Url = None) -> None:
     """Show quotas and what is used, or with a command change one."""
-    if context.invoked_subcommand is not None:
-        refuse_lost(context)
+    if leads_on(context):
         return
     with connect(url) as client:
-        found = client.quotas()
-    if as_json:
-        print_json(found)
-    else:
-        _print_quotas(Console(), found)
+        print_found(client.quotas(), _print_quotas, as_json=as_json)
 
 
 @quotas.command("set")

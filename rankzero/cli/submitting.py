@@ -24,7 +24,7 @@ from rankzero.cli.options import (
     login_name,
     parse_start,
 )
-from rankzero.cli.output import print_job, print_json, print_plan
+from rankzero.cli.output import print_found, print_job, print_json, print_plan
 from rankzero.cli.spec_file import merged, parse_device, parse_settings, read_spec
 from rankzero.cli.spec_flags import takes_a_spec
 
@@ -88,11 +88,7 @@ def clone(  # noqa: PLR0917  # as for submit
 def plan(spec: dict[str, Any], *, as_json: Json = False, url: Url = None) -> None:
     """Say where a job would start now, or what it would wait for, with nothing submitted."""
     with connect(url) as client:
-        found = client.plan(_for_somebody(spec, client))
-    if as_json:
-        print_json(found)
-    else:
-        print_plan(Console(), found)
+        print_found(client.plan(_for_somebody(spec, client)), print_plan, as_json=as_json)
 
 
 def _for_somebody(spec: dict[str, Any], client: "Client") -> dict[str, Any]:

@@ -7,8 +7,8 @@ import typer
 from rich.markup import escape
 
 from rankzero.cli.console import Console
-from rankzero.cli.options import Json, Url, connect, refuse_lost
-from rankzero.cli.output import print_answer, print_json
+from rankzero.cli.options import Json, Url, connect, leads_on
+from rankzero.cli.output import print_answer, print_found
 from rankzero.cli.spec_file import parse_labels
 from rankzero.cli.tables import minute, table
 
@@ -30,15 +30,10 @@ def add_webhook_commands(app: typer.Typer) -> None:
 @webhooks.callback(invoke_without_command=True)
 def list_webhooks(context: typer.Context, *, as_json: Json = False, url: Url = None) -> None:
     """Show webhooks, or with a command act on one."""
-    if context.invoked_subcommand is not None:
-        refuse_lost(context)
+    if leads_on(context):
         return
     with connect(url) as client:
-        found = list(client.webhooks())
-    if as_json:
-        print_json(found)
-    else:
-        _print_webhooks(Console(), found)
+        print_found(list(client.webhooks()), _print_webhooks, as_json=as_json)
 
 
 @webhooks.command("add")
@@ -81,11 +76,7 @@ def deliveries(
 ) -> None:
     """Show what a webhook was told or is to be told, the newest first, and what it answered."""
     with connect(url) as client:
-        found = list(client.deliveries(webhook_id, limit=limit))
-    if as_json:
-        print_json(found)
-    else:
-        _print_deliveries(Console(), found)
+        print_found(list(client.deliveries(webhook_id, limit=limit)), _print_deliveries, as_json=as_json)
 
 
 @webhooks.command("delete")
