@@ -84,7 +84,7 @@ class _Backend(httpcore2.NetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ARG002  # the request as a whole has one
+        timeout: float | None = None,  # noqa: ARG002  # the time left is what counts  # the request as a whole has one
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
@@ -117,10 +117,10 @@ class _Stream(httpcore2.NetworkStream):
         self._stream = stream
         self._until = until
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002  # the time left is what counts
         return self._stream.read(max_bytes, timeout=_left(self._until))
 
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002  # the time left is what counts
         self._stream.write(buffer, timeout=_left(self._until))
 
     def close(self) -> None:
@@ -130,7 +130,7 @@ class _Stream(httpcore2.NetworkStream):
         self,
         ssl_context: ssl.SSLContext,
         server_hostname: str | None = None,
-        timeout: float | None = None,  # noqa: ARG002
+        timeout: float | None = None,  # noqa: ARG002  # the time left is what counts
     ) -> httpcore2.NetworkStream:
         return _Stream(self._stream.start_tls(ssl_context, server_hostname, _left(self._until)), self._until)
 

@@ -29,10 +29,11 @@ from tests.waiting import wait_until
 URL = "http://127.0.0.1:8000"
 """Where the pages have the service."""
 NOT_HERE = elsewhere.IN_TESTS | elsewhere.NOWHERE
-TODO = {
-    page: [step for step in steps(page) if step.name not in NOT_HERE] for page in PAGES if page not in elsewhere.PAGES
+HERE = {
+    page: run
+    for page in PAGES
+    if page not in elsewhere.PAGES and (run := [step for step in steps(page) if step.name not in NOT_HERE])
 }
-HERE = {page: todo for page, todo in TODO.items() if todo}
 """What is run here, by page."""
 TWO_HOSTS = "docs/operations.md"
 """The page that starts a service of its own."""

@@ -95,7 +95,7 @@ def test_a_name_that_is_none_is_refused(sealed: GuardedApi, name: str) -> None:
         (SCRIPT, {"LD_PRELOAD": "wandb"}, "secrets"),
         (SCRIPT, {"RANKZERO_RUN_DIR": "wandb"}, "secrets"),
         (SCRIPT, {"RANK": "wandb"}, "secrets"),
-        (SCRIPT | {"options": SCRIPT["options"] | {"env": {"KEY": "x"}}}, {"KEY": "wandb"}, "secrets"),  # type: ignore[operator]
+        (SCRIPT | {"options": SCRIPT["options"] | {"env": {"KEY": "x"}}}, {"KEY": "wandb"}, "secrets"),  # type: ignore[operator]  # a dict in a dict of objects
         ({"model": "resnet18", "data": "digits"}, {"API_KEY": "wandb"}, "secrets"),
     ],
 )

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from rankzero.cli import exits, following, watching
-from rankzero.cli.advice import ADVICE, advice_on
 from rankzero.cli.console import Console
 from rankzero.cli.following import describe, follow, metrics_of
 from rankzero.cli.history import describe_event
@@ -24,21 +23,11 @@ from rankzero.cli.output import (
     training_of,
 )
 from rankzero.cli.watching import table_of
-from rankzero.cli.why import account_for
 from rankzero.cli.wording import in_words
 from rankzero.errors import EmbeddedError, RankzeroError, RefusedError, UnreachableError, UsageError
 from rankzero.fleet import Plan
 from rankzero.models import Attempt, Checkpoint, Event, Failure, Job, Progress
-from trainer.errors import Cause
-
-AT = datetime.now(UTC)
-
-
-def job(state: str = "running", **fields: Any) -> Job:
-    known = {"id": 7, "name": "n", "intent": "run", "attempt": 1, "priority": 50, "labels": {}, "world_size": 2}
-    absent = {"reason": None, "failure": None, "progress": None, "started_at": None, "finished_at": None}
-    spec = {"device": "cuda:0,cuda:1", "train": {}}
-    return Job.model_validate({**known, **absent, "state": state, "spec": spec, "created_at": AT, **fields})
+from tests.unit.answered_job import AT, job
 
 
 @pytest.mark.parametrize(
@@ -387,33 +376,3 @@ def test_the_course_of_a_metric_is_drawn_between_its_lowest_and_highest_value(
     values: list[float | None], course: str
 ) -> None:
     assert course_of(values) == course
-
-
-def test_what_a_waiting_job_waits_for_and_when_it_starts_is_told() -> None:
-    soon = datetime.now(UTC) + timedelta(minutes=10, seconds=30)  # AT may be a while ago
-    in_the_way = [{"host": "alpha", "device": f"cuda:{index}", "job_id": 3 + index} for index in (0, 1)]
-    account = account_for(
-        job(
-            "queued", reason="waits for cuda:0 (job 3) on alpha", position=2, predicted_start=soon, waits_for=in_the_way
-        ),
-        [],
-    )
-    assert account.because[:2] == ["waits for cuda:0 (job 3) on alpha", "cuda:1 on alpha: job 4"]
-    assert account.because[2].startswith("its place in the line: 2; starts in about 10m ")
-    assert account.to_do == ["rankzero set 7 priority=N moves it in the line; its priority is 50"]
-
-
-def test_of_a_job_that_nobody_has_planned_it_is_told_who_would_and_of_one_that_was_lost_why() -> None:
-    lost = Failure(cause="hang", message="rank 1 made no progress for 60 s", rank=1)
-    account = account_for(job("queued", failure=lost, not_before=datetime.now(UTC) + timedelta(seconds=90)), [])
-    assert account.because[0] == "waits for the next plan, which a worker makes within seconds"
-    assert re.fullmatch(r"it rests for 1m (29|30)s more after an attempt was lost", account.because[1])
-    assert account.because[2] == "its attempt before: hang: rank 1 made no progress for 60 s"
-    assert "rankzero doctor" in account.to_do[0]
-
-
-def test_every_cause_of_a_failure_has_advice_that_names_the_job() -> None:
-    assert set(ADVICE) == {cause.value for cause in Cause}
-    for cause in Cause:
-        assert "{" not in advice_on(cause, 7)
-    assert advice_on("of_a_later_release", 7).endswith("rankzero retry 7 (it goes on from its last checkpoint)")
