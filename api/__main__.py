@@ -12,7 +12,7 @@ from api.loopback import is_loopback
 from api.server import Server
 from jobs.access import Access
 from jobs.database import AWAY, get_database
-from jobs.errors import InvalidSettingsError
+from jobs.errors import InvalidSettingsError, SchemaMissingError
 from jobs.logs import configure_logs
 from jobs.settings import get_settings
 from jobs.store import schema, tokens
@@ -86,10 +86,11 @@ def _why_unusable() -> str | None:
     """
     try:
         with get_database().session_scope(read_only=True) as session:
-            if not schema.is_current(session):
-                return "the database lacks this version's schema; run: python -m jobs.database upgrade"
+            schema.require_current(session)
             if tokens.has_admin(session):
                 return None
+    except SchemaMissingError as error:
+        return str(error)
     except AWAY as error:
         log.warning("database_silent", error=str(error).splitlines()[0])
         return None

@@ -1,4 +1,4 @@
-"""What the body of a request may be: how large, how deep, each key once, each number finite."""
+"""What the body of a request may be: how large, how deep, of how many values, each key once, each number finite."""
 
 import json
 import math
@@ -13,6 +13,9 @@ from api import errors
 
 MAX_DEPTH = 32
 """Lists and objects within each other. What is valid has a few; what has hundreds could be stored and never shown."""
+MOST_VALUES = 10_000
+"""Values in a body, each list, object and key counted. Were all of several hundred thousand wrong, all other requests
+would wait for seconds until each had its own error."""
 
 
 class AnnouncedLimit:
@@ -47,6 +50,8 @@ async def refuse_ambiguous(request: Request) -> None:
         value = json.loads(body, object_pairs_hook=_each_key_once, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError):
         return  # FastAPI has read it already, and says what is wrong with it, where the route takes a body at all
+    if not _are_few(value):
+        raise _refusal(f"more than {MOST_VALUES} values; a body has to be smaller than that")
     if not _is_shallow(value, MAX_DEPTH):
         raise _refusal(f"nested deeper than {MAX_DEPTH} levels")
     if not _is_text(value):
@@ -81,6 +86,19 @@ def _finite(text: str) -> float:
     if math.isinf(number):
         raise _refusal(f"{text[:32]} is larger than any number here can be")
     return number
+
+
+def _are_few(value: object) -> bool:
+    found, waiting = 0, [value]
+    while waiting and found <= MOST_VALUES:
+        part = waiting.pop()
+        found += 1
+        if isinstance(part, dict):
+            found += len(part)  # a key can be wrong as a value can
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return found <= MOST_VALUES
 
 
 def _is_shallow(value: object, depth: int) -> bool:

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from api import refusals
 from api.etags import EditedSince, NotModified
-from api.methods import allowed
+from api.methods import NoSuchMethod, allowed
 from api.observing import request_id
 from api.ranges import RangeError
 from jobs.column_types import storable
@@ -28,6 +28,7 @@ from jobs.errors import (
     KeyReusedError,
     NoKeyError,
     NotFoundError,
+    SchemaMissingError,
     StateConflictError,
 )
 
@@ -142,6 +143,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(EditedSince, _edited_since)
     app.add_exception_handler(NotModified, _not_modified)
     app.add_exception_handler(NoKeyError, _conflict)
+    app.add_exception_handler(SchemaMissingError, _schema_missing)
+    app.add_exception_handler(NoSuchMethod, _no_such_method)
     for silent in AWAY:
         app.add_exception_handler(silent, database_silent)
     app.add_exception_handler(HTTPException, _refused)
@@ -264,6 +267,15 @@ async def _no_such_range(_request: Request, error: Exception) -> Response:
     return problem(416, str(error), headers={"Content-Range": f"bytes */{error.size_bytes}"})
 
 
+async def _schema_missing(_request: Request, error: Exception) -> Response:
+    return problem(503, str(error))
+
+
+async def _no_such_method(request: Request, _error: Exception) -> Response:
+    detail = f"{request.url.path} does not take {request.method}"
+    return problem(405, detail, headers={"Allow": allowed(request)})
+
+
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, RecursionError):
@@ -271,8 +283,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     if error.status_code == 404:
         return problem(404, f"nothing at {request.url.path}")
     if error.status_code == 405:
-        detail = f"{request.url.path} does not take {request.method}"
-        return problem(405, detail, headers={"Allow": allowed(request)})
+        return await _no_such_method(request, error)
     if error.status_code == 413:
         return body_too_large()
     return problem(error.status_code, error.detail, headers=error.headers)

@@ -2,13 +2,16 @@
 
 from fastapi import Request
 from fastapi.routing import iter_route_contexts
-from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.access import Viewer
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+class NoSuchMethod(Exception):
+    """The path does not take the method."""
 
 
 class HeadAsGet:
@@ -44,7 +47,7 @@ class HeadAsGet:
 
 def no_such_method(_: Viewer) -> None:
     """Take no method: of a path that would otherwise be taken for another one's, with a word of it for a parameter."""
-    raise HTTPException(405)
+    raise NoSuchMethod
 
 
 def allowed(request: Request) -> str:

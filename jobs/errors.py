@@ -63,6 +63,13 @@ class InvalidSettingsError(JobError, ValueError):
     """Settings that cannot be; one line names each variable and what is wrong with it."""
 
 
+class SchemaMissingError(JobError):
+    """The database lacks the schema of this version; says what makes it."""
+
+    def __init__(self) -> None:
+        super().__init__("the database lacks this version's schema; run: python -m jobs.database upgrade")
+
+
 class HostNameTakenError(JobError):
     """Another worker that is alive has this host's name: two under one name would end each other's runs."""
 

@@ -50,8 +50,7 @@ def main() -> None:
         sys.exit(f"rankzero: --days {options.days:g}: more than 0, and less than a hundred years")
     try:
         with get_database().session_scope() as session:
-            if not schema.is_current(session):
-                sys.exit("rankzero: the database lacks this version's schema; run: python -m jobs.database upgrade")
+            schema.require_current(session)
             text = create(session, options.user, options.role, token_name=options.name, days=options.days)
     except (InvalidSettingsError, JobError) as error:
         sys.exit(f"rankzero: {error}")

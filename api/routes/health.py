@@ -1,7 +1,6 @@
 """Whether the process lives, and whether it can do its work."""
 
 from fastapi import APIRouter
-from starlette.exceptions import HTTPException
 
 from api.broker import BrokerView
 from api.models import Alive, Ready
@@ -25,7 +24,5 @@ def readyz() -> Ready:
     The broker is reported and not required: it only carries wake-ups.
     """
     with reading() as session:  # over before the broker keeps us waiting
-        current = schema.is_current(session)
-    if not current:
-        raise HTTPException(503, "the database lacks this version's schema; run: python -m jobs.database upgrade")
+        schema.require_current(session)
     return Ready(broker="answers" if _broker.answers() else "silent")

@@ -13,6 +13,7 @@ from jobs.planner.quotas import Quotas
 from jobs.planner.reasons import why_never
 from jobs.roots import Needs
 from jobs.spec import JobSpec
+from jobs.spec_size import refuse_large
 from jobs.states import Intent, State
 from jobs.store import lineage, outbox, quotas, reach, roots, scenes, secrets
 from jobs.store.idempotency import Kind
@@ -40,13 +41,14 @@ def settle_spec(session: Session, spec: JobSpec, *, by: Principal = LOCAL) -> tu
     of hosts.
 
     Raises InvalidSpecError for a recipe, model or data set that no registered host knows, for a checkpoint root of no
-    known scheme, for a secret that is not there, and for data or a program that no host allows; ForbiddenError for a
-    job for somebody else.
+    known scheme, for a secret that is not there, for data or a program that no host allows, and for a spec that is too
+    large; ForbiddenError for a job for somebody else.
     """
     if spec.user is None and by.user is not None:
         spec = spec.model_copy(update={"user": by.user})
     elif spec.user is not None and not by.owns(spec.user):
         raise ForbiddenError(f"user: only the role admin may submit for {spec.user}; leave it out")
+    refuse_large(spec.model_dump(mode="json"))
     needs = roots.settle(session, spec)
     secrets.require(session, spec.secrets)
     # Here and not in the spec itself: a stored one stays readable, whatever a host has installed.

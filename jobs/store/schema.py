@@ -7,10 +7,18 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.orm import Session
 
+from jobs.errors import SchemaMissingError
+
 
 def is_current(session: Session) -> bool:
     """Whether every migration of this version has been applied."""
     return _applied(session) == set(_scripts().get_heads())
+
+
+def require_current(session: Session) -> None:
+    """Raise SchemaMissingError where a migration of this version has not been applied."""
+    if not is_current(session):
+        raise SchemaMissingError
 
 
 def is_behind(session: Session) -> bool:

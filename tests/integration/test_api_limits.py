@@ -66,9 +66,40 @@ def test_json_nested_100_000_deep_is_refused_with_flat_memory(api: ApiServer, op
 
 
 def test_of_very_many_wrong_fields_the_first_hundred_are_told_and_how_many_there_are(api: ApiServer) -> None:
-    problem = problem_of(api.post("/jobs", {"train": TRAIN} | {f"x{number}": 0 for number in range(80_000)}), 422)
+    problem = problem_of(api.post("/jobs", {"train": TRAIN} | {f"x{number}": 0 for number in range(4_000)}), 422)
     assert [each["field"] for each in problem["errors"]] == [f"x{number}" for number in range(100)]
-    assert "80000 fields are wrong" in problem["detail"]
+    assert "4000 fields are wrong" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/jobs", {"train": TRAIN | {"freeze": [1] * 300_000}}),
+        ("/jobs/plan", {"train": {"recipe": "script", "options": {"script": "/a.py", "args": [0] * 300_000}}}),
+        ("/jobs", {"train": TRAIN, "labels": {f"{number}": 0 for number in range(60_000)}}),
+        ("/jobs/1/clone", {"changes": {"train": {"augment": [{}] * 200_000}}}),
+        ("/jobs/1/checkpoints/prune", {"keep": [[1]] * 100_000}),
+    ],
+)
+def test_a_body_of_very_many_values_is_refused_before_each_is_looked_at(
+    api: ApiServer, path: str, body: dict[str, Any]
+) -> None:
+    """An error made of each would hold up every other request."""
+    assert fields_of(api.post(path, body))["body"].startswith("more than 10000 values")
+
+
+def test_a_spec_beyond_64_kib_is_refused_by_its_field_and_in_numbers_wherever_it_is_given(api: ApiServer) -> None:
+    """A page of jobs shows each of them whole."""
+    large = {"train": {"recipe": "script", "options": {"module": "own", "args": ["x" * 1000] * 65}}}
+    job_id = api.submit(train={"recipe": "script", "options": {"module": "own", "args": ["x" * 1000] * 63}})
+
+    for path, body in (
+        ("/jobs", large),
+        ("/jobs/plan", large),
+        (f"/jobs/{job_id}/clone", {"changes": large}),
+    ):
+        message = fields_of(api.post(path, body))["train.options"]
+        assert re.match("has 652[0-9]{2} bytes as JSON, of 6[6-7][0-9]{3} in all; a job may have 65536: ", message)
 
 
 def test_a_body_that_is_announced_by_its_length_and_as_chunked_is_refused_and_ends_its_connection(
