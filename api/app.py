@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api import errors, observing, schema
 from api.bodies import AnnouncedLimit, refuse_ambiguous
 from api.docs_page import add_docs
+from api.feed.places import Places
 from api.feed.reader import FeedReader, reader_of
 from api.gate import Gate
 from api.methods import HeadAsGet
@@ -91,8 +92,10 @@ def create_app(access: Access | None = None) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
         responses=errors.DOCUMENTED,
     )
-    app.state.access = get_settings().access or access or Access.TOKENS
+    settings = get_settings()
+    app.state.access = settings.access or access or Access.TOKENS
     app.state.feed = FeedReader()
+    app.state.places = Places(most=settings.streams, most_of_user=settings.streams_per_user)
     app.add_middleware(Gate, access=app.state.access)
     errors.install(app)
     app.include_router(plan.router)  # before the routes that would take its path for a job's id

@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 
 from api import refusals
 from api.etags import EditedSince, NotModified
+from api.feed.places import TooManyStreams, UserHasTooManyStreams
 from api.methods import NoSuchMethod, allowed
 from api.observing import request_id
 from api.ranges import RangeError
@@ -39,6 +40,8 @@ LONGEST_NAME = 255
 """Characters that an answer shows of a name that a client has given a field: no field of ours is near this."""
 MOST_TOLD = 100
 """Wrong fields that an answer names. A body may have very many, for whose list all other requests would wait."""
+STREAMS_WAIT_S = 10
+"""For how long whoever may open no stream more is asked to wait, in seconds."""
 PLACES = ("body", "query", "path", "header", "cookie")
 """What FastAPI puts before a field's own path."""
 
@@ -87,8 +90,14 @@ DOCUMENTED: dict[int | str, dict[str, Any]] = {
     415: _documented("The body is not announced as JSON."),
     421: _documented("A service that listens on its own machine alone was asked by another name."),
     422: _documented("A field or parameter is wrong; `errors` names each."),
-    429: _documented("Too many requests of this token, or tokens that do not count; wait for `Retry-After` seconds."),
-    503: _documented("The database does not answer now; the same request may succeed later."),
+    429: _documented(
+        "Too many requests of this token, streams of its user, or tokens that do not count; wait for `Retry-After` "
+        "seconds."
+    ),
+    503: _documented(
+        "The database does not answer now, or this process has no place for another stream; the same request may "
+        "succeed later."
+    ),
 }
 RANGE: dict[int | str, dict[str, Any]] = {
     416: _documented("The range in `Range` begins behind the end of what there is."),
@@ -143,6 +152,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(EditedSince, _edited_since)
     app.add_exception_handler(NotModified, _not_modified)
     app.add_exception_handler(NoKeyError, _conflict)
+    app.add_exception_handler(UserHasTooManyStreams, _user_has_too_many_streams)
+    app.add_exception_handler(TooManyStreams, _too_many_streams)
     app.add_exception_handler(SchemaMissingError, _schema_missing)
     app.add_exception_handler(NoSuchMethod, _no_such_method)
     for silent in AWAY:
@@ -265,6 +276,14 @@ async def _file_elsewhere(_request: Request, error: Exception) -> Response:
 async def _no_such_range(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RangeError)
     return problem(416, str(error), headers={"Content-Range": f"bytes */{error.size_bytes}"})
+
+
+async def _user_has_too_many_streams(_request: Request, error: Exception) -> Response:
+    return too_many(str(error), STREAMS_WAIT_S)
+
+
+async def _too_many_streams(_request: Request, error: Exception) -> Response:
+    return problem(503, str(error), headers={"Retry-After": str(STREAMS_WAIT_S)})
 
 
 async def _schema_missing(_request: Request, error: Exception) -> Response:

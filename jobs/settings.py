@@ -36,6 +36,12 @@ class Settings(BaseSettings):
     rate_limit: float = Field(default=100, ge=0)
     """Requests that a token may make in each second, of each API process, and twice as many at once; 0 sets no limit.
     Where no token is asked for there is none."""
+    streams_per_user: int = Field(default=200, ge=0)
+    """Event streams that a user may have open at once at each API process, by all tokens together; 0 sets no limit.
+    Where no token is asked for there is none."""
+    streams: int = Field(default=800, ge=0)
+    """Event streams that an API process has open at most; 0 sets no limit. Each takes a file descriptor, of which a
+    process has 1024 unless its operator allows it more."""
     run_root: Path = Path("runs")
     """Folder for the run directories of this host."""
     data_roots: str | None = None

@@ -8,6 +8,7 @@ from fastapi.responses import StreamingResponse
 
 from api.access import Viewer
 from api.feed.follower import Follower
+from api.feed.places import Places
 from api.feed.query import FollowQuery, LastEventId
 from api.feed.reader import reader_of
 from api.feed.stream import open_stream
@@ -35,9 +36,12 @@ async def _stream(
 ) -> AsyncIterator[AsyncIterator[bytes]]:
     text = last_event_id or query.after
     after = None if text is None else Position.parse(text)
+    places = request.app.state.places
+    assert isinstance(places, Places)
     follower = Follower(query.wanted, by, cut=cut_of(request))
-    async with open_stream(reader_of(request.app), follower, after) as events:
-        yield events
+    with places.taken(by):
+        async with open_stream(reader_of(request.app), follower, after) as events:
+            yield events
 
 
 @router.get(

@@ -3,9 +3,10 @@
 import re
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pytest
 from sqlalchemy import text
 
 from api.feed import reader
@@ -23,6 +24,13 @@ RST = struct.pack("ii", 1, 0)
 """SO_LINGER of a socket whose close sends a reset."""
 
 
+@pytest.fixture(scope="module")
+def api(api_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    """With places for fewer streams than come and go."""
+    with ApiServer(api_database, tmp_path_factory.mktemp("api"), streams=2 * CLIENTS) as server:
+        yield server
+
+
 def connect(api: ApiServer) -> socket.socket:
     """A client that has asked for everything and has been answered."""
     client = socket.socket()
@@ -32,7 +40,8 @@ def connect(api: ApiServer) -> socket.socket:
     client.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
     received = b""
     while b"event: hello" not in received:
-        received += client.recv(4096)
+        received += (some := client.recv(4096))
+        assert some, received
     return client
 
 
