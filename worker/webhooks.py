@@ -4,7 +4,7 @@ import json
 import random
 import threading
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from importlib.metadata import version
 
 import structlog
@@ -30,6 +30,8 @@ KEYLESS_S = 60
 """Seconds for which a worker that cannot sign a message leaves it to others."""
 LAST_S = 3
 """Seconds that what is being sent gets to end when the worker stops; else it is sent again, by another."""
+MOST_TOLD = 500
+"""Characters of an error that nobody foresaw."""
 FORGET_S = 3600
 """Seconds between two deletions of what is too old."""
 FORGET_AT_ONCE = 1000
@@ -135,22 +137,19 @@ class Webhooks(threading.Thread):
             deliveries.conclude(session, claim, made)
 
     def _send(self, claim: Claim, key: str) -> Try:
-        body = json.dumps(claim.payload, ensure_ascii=False, separators=(",", ":"))
+        """Send it once. Whatever comes of that is a try: what failed without one would be sent again for ever."""
         # The database's time: that of this host may be off by more than a receiver puts up with.
         at = claim.claimed_at
-        headers = {
-            "Content-Type": "application/json",
-            "User-Agent": f"rankzero/{version('rankzero')}",
-            "webhook-id": claim.message_id,
-            "webhook-timestamp": str(int(at.timestamp())),
-            "webhook-signature": Webhook(key).sign(claim.message_id, at, body),
-        }
         began_at, status, error = clock(), None, None
         try:
-            status = self._outbound.post(claim.url, body.encode(), headers)
+            body, headers = _signed(claim, key, at)
+            status = self._outbound.post(claim.url, body, headers)
             error = _refusal(status)
         except NotSentError as failed:
             error = str(failed)
+        except Exception as failed:  # a defect of ours, told in the log with its traceback
+            log.exception("webhook_failed", webhook_id=claim.webhook_id, delivery_id=claim.delivery_id)
+            error = f"it cannot be sent: {type(failed).__name__}: {failed}"[:MOST_TOLD]
         return Try(at=at, took_ms=round((clock() - began_at) * 1000), status=status, error=error)
 
     def _forget(self) -> None:
@@ -159,6 +158,18 @@ class Webhooks(threading.Thread):
             with self._database.session_scope() as session:
                 if deliveries.forget(session, older_than=older_than, limit=FORGET_AT_ONCE) < FORGET_AT_ONCE:
                     return
+
+
+def _signed(claim: Claim, key: str, at: datetime) -> tuple[bytes, dict[str, str]]:
+    """Return a message's body and headers, as Standard Webhooks has them."""
+    body = json.dumps(claim.payload, ensure_ascii=False, separators=(",", ":"))
+    return body.encode(), {
+        "Content-Type": "application/json",
+        "User-Agent": f"rankzero/{version('rankzero')}",
+        "webhook-id": claim.message_id,
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": Webhook(key).sign(claim.message_id, at, body),
+    }
 
 
 def _refusal(status: int) -> str | None:

@@ -18,7 +18,7 @@ from standardwebhooks import Webhook as Signature
 from standardwebhooks import WebhookVerificationError
 
 from jobs.database import Database, now
-from jobs.sealing import make_key
+from jobs.sealing import make_key, seal
 from jobs.settings import get_settings
 from jobs.spec import JobSpec
 from jobs.states import Intent
@@ -310,6 +310,34 @@ def test_a_worker_that_cannot_sign_leaves_a_message_to_one_that_can(
         wait_for(database, webhook_id, is_over)
 
     verified(key, receiver.requests[0])
+
+
+def test_a_message_whose_sending_fails_as_nobody_foresaw_is_given_up_as_any_other(
+    database: Database, receiver: Receiver
+) -> None:
+    webhook_id, _ = register(database, receiver.url)
+    with database.session_scope() as session:
+        webhooks.get(session, webhook_id).sealed_key = seal("whsec_x")  # which signs nothing
+    write(database, webhook_id)
+
+    tries = 0
+
+    def was_tried_again(log: Sequence[Delivery]) -> bool:
+        return len(log[0].log) > tries
+
+    with sending(database):
+        while not is_over(log_of(database, webhook_id)):
+            pass_time(database)
+            wait_for(database, webhook_id, was_tried_again)
+            tries += 1
+
+    (delivery,) = log_of(database, webhook_id)
+    assert delivery.given_up_at is not None
+    assert len(delivery.log) == len(deliveries.WAITS_S) + 1
+    ((status, error),) = {(each.status, each.error) for each in delivery.log}
+    assert status is None
+    assert str(error).startswith("it cannot be sent: Error: ")
+    assert receiver.requests == []
 
 
 def test_a_worker_that_was_killed_after_it_sent_has_another_send_the_same_again(
