@@ -134,7 +134,7 @@ class Settings(BaseSettings):
     @field_validator("run_root")
     @classmethod
     def _absolute(cls, path: Path) -> Path:
-        return path.expanduser().absolute()
+        return _plain(path)
 
     @field_validator("data_roots")
     @classmethod
@@ -158,7 +158,7 @@ class Settings(BaseSettings):
     @classmethod
     def _absolute_or_url(cls, root: str | None) -> str | None:
         refuse_unknown(root or "")
-        return root if root is None or "://" in root else str(Path(root).expanduser().absolute())
+        return root if root is None or "://" in root else str(_plain(Path(root)))
 
     @property
     def roots(self) -> Roots:
@@ -182,6 +182,12 @@ def get_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         raise InvalidSettingsError("; ".join(_in_words(each) for each in error.errors())) from error
+
+
+def _plain(path: Path) -> Path:
+    """The absolute path without `..`: whether a file lies in a root is told by the words of both paths."""
+    path = path.expanduser().absolute()
+    return path.resolve() if ".." in path.parts else path
 
 
 def _in_words(error: ErrorDetails) -> str:

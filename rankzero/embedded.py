@@ -49,6 +49,12 @@ def default_data_dir() -> Path:
     return Path(base).expanduser() / "rankzero"
 
 
+def whole_path(data_dir: Path) -> Path:
+    """Return the absolute path of a folder, without `..`, so that one folder has one name."""
+    path = data_dir.expanduser().absolute()
+    return path.resolve() if ".." in path.parts else path
+
+
 def settings_of(data_dir: Path) -> dict[str, str]:
     """Return the variables by which the processes of the embedded service find their database, broker and files."""
     return {
@@ -82,7 +88,7 @@ class EmbeddedService:
         say: Callable[[str], None] = lambda _line: None,
     ) -> None:
         """`port` 0 takes a free one; `hide_gpus` makes room for simulated devices; `say` gets news for the user."""
-        self.data_dir = data_dir.expanduser().absolute()
+        self.data_dir = whole_path(data_dir)
         self._wanted_port = port
         self._simulated_devices = simulated_devices
         self._hide_gpus = hide_gpus

@@ -204,11 +204,11 @@ def _host(host: Mapping[str, Any]) -> Finding:
 
 def _settings(data_dir: Path | None) -> dict[str, str] | None:
     """The settings of the service that runs on this machine: those of the environment, or those of `rankzero up`."""
-    from rankzero.embedded import DATABASE_FILE, default_data_dir, settings_of
+    from rankzero.embedded import DATABASE_FILE, default_data_dir, settings_of, whole_path
 
     if data_dir is None and os.environ.get("RANKZERO_DATABASE_URL"):
         return {}
-    folder = (data_dir or default_data_dir()).expanduser().absolute()
+    folder = whole_path(data_dir or default_data_dir())
     return settings_of(folder) if data_dir is not None or (folder / DATABASE_FILE).exists() else None
 
 

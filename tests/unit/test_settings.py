@@ -108,9 +108,25 @@ def test_the_run_root_is_absolute_wherever_the_process_starts(monkeypatch: pytes
     assert Settings(run_root=Path("~/training")).run_root == tmp_path / "training"
 
 
+def test_the_run_root_is_the_folder_that_the_system_finds_behind_dots_and_links(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "disk/home").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "disk/home")
+    monkeypatch.chdir(tmp_path)
+
+    assert Settings(run_root=Path("link/../runs")).run_root == tmp_path / "disk/runs"
+    assert Settings(run_root=Path("link/runs")).run_root == tmp_path / "link/runs"
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
-    [("shared", "{cwd}/shared"), ("/mnt/shared", "/mnt/shared"), ("s3://bucket/a/../b", "s3://bucket/a/../b")],
+    [
+        ("shared", "{cwd}/shared"),
+        ("a/../shared", "{cwd}/shared"),
+        ("/mnt/shared", "/mnt/shared"),
+        ("s3://bucket/a/../b", "s3://bucket/a/../b"),
+    ],
 )
 def test_a_checkpoint_root_is_an_absolute_folder_or_a_url_as_it_is(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, written: str, meant: str
