@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.models import PlacedDevice
+from jobs.whole_numbers import WholeNumbers
 
 
-class _Taken(BaseModel):
+class _Taken(WholeNumbers):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from jobs.device_count import Text
 from jobs.spec import MOST_LABELS, CheckpointChoice, Device, LabelKey, LabelValue, StartFrom
+from jobs.whole_numbers import WholeNumbers
 from trainer.devices import MOST_PROCESSES
 
 
@@ -20,7 +21,7 @@ def _never_null(schema: dict[str, Any]) -> None:
     del schema["default"]  # None stands for a field that is left out; one that is sent as null is refused
 
 
-class _Frozen(BaseModel):
+class _Frozen(WholeNumbers):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 
@@ -74,7 +75,7 @@ class CloneStart(CheckpointChoice):
 class Clone(_Frozen):
     """A new job like another one, with changes."""
 
-    changes: dict[str, Any] = {}
+    changes: dict[str, Any] = Field(default={})
     """A JSON merge patch (RFC 7396) over the other's spec: `{"train": {"lr": 0.01}}`. Null takes a field out, which
     then has its default. Priority and labels are those that the other job has now."""
     start_from: CloneStart | None = None

@@ -2,15 +2,16 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from jobs.whole_numbers import WholeNumbers
 from trainer.devices import MOST_PROCESSES
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
 """Text that every database can store: not empty, no NUL."""
 
 
-class DeviceCount(BaseModel):
+class DeviceCount(WholeNumbers):
     """Any `count` CUDA devices of one host, in place of a device list."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)

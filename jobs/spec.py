@@ -4,13 +4,14 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from jobs.device_count import DeviceCount, Text
 from jobs.planner.request import Request
 from jobs.secret_names import MOST_SECRETS, SecretName, SecretVariable
 from jobs.secret_names import check as check_secrets
+from jobs.whole_numbers import WholeNumbers
 from trainer.config import SCRIPT, TrainConfig
 from trainer.devices import MOST_PROCESSES, WAYS, check_batch, check_strategy, parse_device, rank_count, rank_devices
 from trainer.errors import ConfigError, DeviceError
@@ -22,7 +23,7 @@ LabelValue = Annotated[str, Field(max_length=255, pattern=r"^[^\x00]*$")]
 MOST_LABELS = 64
 
 
-class _Frozen(BaseModel):
+class _Frozen(WholeNumbers):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
 

@@ -47,7 +47,6 @@ include-operation-id = "plan_job"
 phases.coverage.enabled = {again}  # its body is the one of submit_job
 """
 PICKY = {
-    "change_job": "whole numbers are written without a point, and 3.0 is one to JSON Schema",
     "plan_job": "devices have a grammar",
     "resume_job": "devices have a grammar",
     "follow_events": "a number of nineteen digits may be too large for the feed",

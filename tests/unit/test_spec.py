@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from jobs.changes import Clone, CloneStart, JobChanges
 from jobs.device_count import DeviceCount
 from jobs.spec import JobSpec, requested_ranks, stored_request
 from trainer.config import TrainConfig
@@ -257,8 +258,22 @@ def test_a_number_is_no_text_and_no_boolean(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["priority", "max_retries"])
-def test_a_whole_number_has_no_point_and_seconds_may_do_without_one(name: str) -> None:
-    assert refusal(**{name: 50.0})[0] == name
+def test_a_whole_number_may_have_a_point_with_nothing_behind_it_as_in_json_schema(name: str) -> None:
+    found = getattr(spec(**{name: 50.0}), name)
+    assert (found, type(found)) == (50, int)
+    assert refusal(**{name: 50.5})[0] == name
+
+
+def test_every_number_of_a_request_may_have_a_point_with_nothing_behind_it() -> None:
+    assert JobChanges.model_validate({"priority": 3.0}).priority == 3
+    assert Clone.model_validate({"start_from": {"job": 7.0, "checkpoint": 8.0}}).start_from == CloneStart(
+        job=7, checkpoint=8
+    )
+    assert spec(device={"count": 2.0}).device == DeviceCount(count=2)
+    assert spec(train=TRAIN | {"epochs": 3.0}).train.epochs == 3
+
+
+def test_seconds_may_do_without_a_point() -> None:
     assert spec(time_limit_s=60, hang_limit_s=1.5).time_limit_s == 60
 
 

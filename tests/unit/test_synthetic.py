@@ -40,3 +40,7 @@ def test_classes_differ_by_more_than_noise_and_images_of_one_by_more_as_well() -
 
 def test_an_image_size_need_not_divide_by_the_cells_of_a_pattern() -> None:
     assert drawn(size=9).train.images[0].shape == (3, 9, 9)
+
+
+def test_its_numbers_may_have_a_point_with_nothing_behind_it_as_in_the_schema_that_is_published() -> None:
+    assert SyntheticOptions.model_validate({"classes": 12.0}).classes == 12
