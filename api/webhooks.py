@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
+from jobs.changes import no_default
 from jobs.spec import MOST_LABELS, LabelKey, LabelValue
 from jobs.webhooks import WebhookTopic, WebhookUrl
 
@@ -36,19 +37,21 @@ class WebhookSetting(_Taken):
 
 
 class WebhookChanges(_Taken):
-    """What becomes different of a webhook; what is left out, or null, stays."""
+    """What becomes different of a webhook; what is left out stays, and what is null too, but for `description`."""
 
     url: WebhookUrl | None = None
     topics: Topics | None = None
     labels: Labels | None = None
-    description: Description | None = None
+    description: Description | None = Field(default=None, json_schema_extra=no_default)
+    """Null takes it away."""
     enabled: bool | None = Field(default=None, strict=True)
     """False gives up what it has not been told yet; each of that may be delivered again later."""
 
     @property
     def values(self) -> dict[str, Any]:
         """The new values, as they are stored."""
-        return {name: value for name, value in self.model_dump(mode="json").items() if value is not None}
+        given = self.model_dump(mode="json", exclude_unset=True)
+        return {name: value for name, value in given.items() if value is not None or name == "description"}
 
 
 class Webhook(_Shown):

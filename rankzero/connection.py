@@ -80,18 +80,32 @@ class Connection:
         """Return the answer to a GET; parameters that are None are left out."""
         return self._json(self.answer(self.build(path, query), patience_s=patience_s))
 
+    def tagged(self, path: str) -> tuple[Any, str]:
+        """Return the answer to a GET of one thing, and its ETag."""
+        response = self.answer(self.build(path))
+        return self._json(response), response.headers.get("ETag", "")
+
     def read(self, path: str, query: Query | None = None) -> bytes:
         """Return what a GET is answered with, whatever it is."""
         return self.answer(self.build(path, query)).content
 
     def send(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, of: str = "request", once: bool = False
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        of: str = "request",
+        once: bool = False,
+        expected: str | None = None,
     ) -> Any:
         """Return the answer to a request with a JSON body, `of` what an error calls it.
 
-        With `once` it is not sent again where it may have been done. Raises UsageError for a body that is no JSON.
+        With `once` it is not sent again where it may have been done. With `expected`, an ETag, it is refused with 412
+        where somebody else has edited the thing since. Raises UsageError for a body that is no JSON.
         """
-        return self._sent(method, path, body, of=of, once=once, headers={})
+        headers = {} if expected is None else {"If-Match": expected}
+        return self._sent(method, path, body, of=of, once=once, headers=headers)
 
     def make(
         self, path: str, body: Mapping[str, Any], *, of: str = "request", idempotency_key: str | None = None

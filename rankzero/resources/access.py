@@ -76,8 +76,11 @@ class Access(Resource):
         subject: str | None = None,
         begin: datetime | None = None,
         end: datetime | None = None,
+        limit: int | None = None,
     ) -> Iterator[AuditEvent]:
-        """Yield what was done and what a role did not allow, the newest first: by this user, of this kind
-        (`submit_job`), to this or a part of it (`jobs/7`, `hosts`), within these aware times."""
+        """Yield what was done and what a role did not allow, or the last `limit` of it, the newest first.
+
+        By this user, of this kind (`submit_job`), to this or a part of it (`jobs/7`, `hosts`), within aware times.
+        """
         query = {"actor": actor, "action": action, "subject": subject, "from": begin, "to": end}
-        yield from self._connection.pages("/audit", AuditEvent, query)
+        yield from self._connection.pages("/audit", AuditEvent, query, limit=limit)

@@ -11,6 +11,7 @@ from rankzero.models import Attempt, Event, Job
 from rankzero.resources.resource import Resource
 
 _CONFLICT = 409
+_EDITED = 412
 
 
 class Jobs(Resource):
@@ -120,12 +121,39 @@ class Jobs(Resource):
             return self._unless_done(job_id, error, undone={"failed"})
 
     def change(
-        self, job_id: int, *, priority: int | None = None, labels: Mapping[str, str | None] | None = None
+        self,
+        job_id: int,
+        *,
+        priority: int | None = None,
+        labels: Mapping[str, str | None] | None = None,
+        seen: Job | None = None,
     ) -> Job:
-        """Change a job's priority, or some of its labels: None takes a label away, and those not named stay."""
+        """Change a job's priority, or some of its labels: None takes a label away, and those not named stay.
+
+        With `seen`, the job as it was when that was decided, nothing is changed where somebody else has changed its
+        priority or labels since: RefusedError, with the status 412.
+        """
         given = {"priority": priority, "labels": labels}
         changes = {name: value for name, value in given.items() if value is not None}
-        return parsed(Job, self._connection.send("PATCH", f"/jobs/{job_id}", changes, of="change"))
+        path = f"/jobs/{job_id}"
+        if seen is None:
+            return parsed(Job, self._connection.send("PATCH", path, changes, of="change"))
+        now, tag = self._connection.tagged(path)
+        job = parsed(Job, now)
+        if (job.priority, job.labels) != (seen.priority, seen.labels):
+            raise RefusedError(f"job {job_id} has been edited since: read it again, and decide anew", status=_EDITED)
+        try:
+            return parsed(Job, self._connection.send("PATCH", path, changes, of="change", expected=tag))
+        except RefusedError as error:
+            if not (error.may_be_done and error.status == _EDITED):
+                raise
+            # Sent again after its answer was lost, it may have met what it had done itself.
+            job = self.get(job_id)
+            wanted = {**seen.labels, **(labels or {})}
+            is_so = job.labels == {key: value for key, value in wanted.items() if value is not None}
+            if is_so and job.priority == (seen.priority if priority is None else priority):
+                return job
+            raise
 
     def attempts(self, job_id: int) -> Sequence[Attempt]:
         """Return a job's attempts, oldest first, with the devices each was given."""

@@ -1,8 +1,10 @@
 """Webhooks: URLs that are told of what happens to jobs, and what became of each message to them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rankzero.connection import parsed
+from rankzero.kept import KEPT, Kept
 from rankzero.resources.resource import Resource
 from rankzero.webhooks import Delivery, SignedWebhook, Webhook
 
@@ -42,12 +44,17 @@ class Webhooks(Resource):
         url: str | None = None,
         topics: Sequence[str] | None = None,
         labels: Mapping[str, str] | None = None,
-        description: str | None = None,
+        description: str | Kept | None = KEPT,
         enabled: bool | None = None,
     ) -> Webhook:
-        """Change what is named of a webhook; `enabled=False` gives up what it was not told yet."""
-        given = {"url": url, "topics": topics, "labels": labels, "description": description, "enabled": enabled}
-        changes = {field: value for field, value in given.items() if value is not None}
+        """Change what is named of a webhook; `enabled=False` gives up what it was not told yet.
+
+        `topics=[]` has it told of all, `labels={}` of every job, and `description=None` takes its description away.
+        """
+        given = {"url": url, "topics": topics, "labels": labels, "enabled": enabled}
+        changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
+        if description is not KEPT:
+            changes["description"] = description
         return parsed(Webhook, self._connection.send("PATCH", f"/webhooks/{webhook_id}", changes, of="change"))
 
     def delete_webhook(self, webhook_id: int) -> None:

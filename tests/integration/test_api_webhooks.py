@@ -91,7 +91,7 @@ def test_what_is_named_is_changed_and_the_rest_stays(api: ApiServer) -> None:
     webhook = register(api, topics=["job.failed"], labels={"team": "vision"}, description="chat")
     path = f"/webhooks/{webhook['id']}"
 
-    changed = api.http.patch(path, json={"topics": [], "url": "http://other.example:8080/x", "description": None})
+    changed = api.http.patch(path, json={"topics": [], "url": "http://other.example:8080/x", "labels": None})
 
     assert changed.status_code == 200, changed.text
     stays = {name: webhook[name] for name in ("id", "labels", "description", "enabled", "created_at")}
@@ -102,6 +102,7 @@ def test_what_is_named_is_changed_and_the_rest_stays(api: ApiServer) -> None:
         "created_by": None,
     }
     assert api.http.get(path).json() == changed.json()
+    assert api.http.patch(path, json={"description": None}).json()["description"] is None
 
 
 def test_a_webhook_is_told_of_a_job_and_the_log_of_deliveries_shows_each_try(api: ApiServer) -> None:

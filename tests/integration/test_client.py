@@ -49,6 +49,17 @@ def test_listing_goes_through_every_page(client: Client, monkeypatch: pytest.Mon
         assert [job.id for job in client.list(labels={"of": "list"}, sort="id", limit=limit)] == mine[:limit]
 
 
+def test_a_change_may_be_made_on_the_condition_that_nobody_has_made_another_since(client: Client) -> None:
+    seen = client.submit(device="cpu", train=TRAIN, labels={"of": "edits"})
+
+    assert client.change(seen.id, priority=60, seen=seen).priority == 60
+    with pytest.raises(RefusedError, match="has been edited since") as refused:
+        client.change(seen.id, labels={"of": None}, seen=seen)
+
+    assert refused.value.status == 412
+    assert client.change(seen.id, labels={"of": None}, seen=client.get(seen.id)).labels == {}
+
+
 def test_a_refused_spec_is_one_line_that_names_each_field(client: Client) -> None:
     with pytest.raises(RefusedError) as refused:
         client.submit(device="0,0", train=TRAIN | {"batch": 0})
@@ -254,6 +265,8 @@ def test_webhooks_are_registered_changed_tested_and_removed(api: ApiServer) -> N
         assert made.key not in repr(made)
         assert client.rotate_webhook_key(made.id).key != made.key
         assert client.change_webhook(made.id, description="ours").description == "ours"
+        assert client.change_webhook(made.id, topics=[]).description == "ours"
+        assert client.change_webhook(made.id, description=None).description is None
         assert client.webhook(made.id).labels == {"of": "client"}
         delivery = client.test_webhook(made.id)
         assert client.redeliver(made.id, delivery.id).message_id == delivery.message_id

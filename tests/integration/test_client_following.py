@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from rankzero.news import CheckpointNews, EventNews, Hello, HostNews, LogNews, M
 from tests.api_server import TRAIN, ApiServer
 from tests.integration.running_job import RunningJob, saved, start_job
 from tests.proxy import Proxy
+from tests.tls_front import TlsFront
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 ALL = ("jobs", "metrics", "logs", "checkpoints")
@@ -141,6 +143,29 @@ def test_nothing_is_missed_and_nothing_comes_twice_while_connections_break(api: 
     assert states_of(news) == STATES
     assert Counter(steps_of(news, "loss")) == Counter(range(1, 60))
     assert printed(news) == [f"step {step:4}\n" for step in range(1, 60)]
+
+
+def test_a_job_is_followed_and_waited_for_through_tls(
+    api: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start_job(api.database, api.submit(device="0,1"))
+    with TlsFront(api.port, tmp_path) as front:
+        with Client(front.url) as stranger, pytest.raises(UnreachableError, match="certificate"):
+            stranger.get(run.job_id)
+        monkeypatch.setenv("SSL_CERT_FILE", str(front.certificate))
+        with Client(front.url) as client:
+            assert client.get(run.job_id).state == "running"
+            with pytest.raises(WaitTimeoutError):
+                client.wait(run.job_id, timeout_s=0.5)
+            news: list[News] = []
+            for each in client.follow(run.job_id, topics=ALL):
+                news.append(each)
+                if states_of(news)[-1:] == ["running"] and not steps_of(news, "loss"):
+                    report(run, 1)
+                    run.end(Outcome.SUCCEEDED)
+            assert states_of(news) == STATES
+            assert steps_of(news, "loss") == [1]
+            assert client.wait(run.job_id, timeout_s=30).state == "succeeded"
 
 
 def test_watching_yields_each_change_and_ends_with_the_job(api: ApiServer, client: Client) -> None:

@@ -15,6 +15,7 @@ from rankzero import Client
 from rankzero.errors import RefusedError, UnreachableError
 from tests.api_server import TRAIN, ApiServer
 from tests.integration.conftest import copy_of_sqlite
+from tests.integration.guarded_api import GuardedApi
 from tests.integration.running_job import start_job
 from tests.integration.scripted_server import Scripted, scripted_server
 from tests.ports import PortClaim
@@ -68,6 +69,23 @@ def test_a_verb_whose_answer_is_lost_has_been_followed_and_is_no_error(api: ApiS
         assert client.resume(job_id, device="1").state == "queued"
         assert client.cancel(job_id).state == "cancelled"
         assert proxy.lost_answers > 5
+
+
+def test_a_change_on_a_condition_whose_answer_is_lost_is_not_kept_from_itself(api: ApiServer) -> None:
+    with Proxy(api.url) as proxy, Client(proxy.url) as client:
+        proxy.lose_answers_to(b"PATCH /jobs/", share=0.6)
+        job = client.get(api.submit(labels={"old": "1"}))
+        for priority in range(60, 66):
+            job = client.change(job.id, priority=priority, labels={"at": str(priority), "old": None}, seen=job)
+            assert (job.priority, job.labels) == (priority, {"at": str(priority)})
+        assert proxy.lost_answers > 3
+
+
+def test_a_limited_rate_is_waited_out(migrated_sqlite_template: Path, tmp_path: Path) -> None:
+    url = copy_of_sqlite(migrated_sqlite_template, tmp_path)
+    with GuardedApi(url, tmp_path, rate_limit=2) as api, Client(api.url, token=api.tokens["alice"]) as client:
+        assert [client.me().user for _ in range(7)] == ["alice"] * 7
+        assert '"status": 429' in api.log.read_text()
 
 
 def test_a_retry_whose_answer_is_lost_is_no_error_and_one_of_a_job_that_did_not_fail_is(api: ApiServer) -> None:
