@@ -10,6 +10,8 @@ import typer
 
 from rankzero.cli import exits
 from rankzero.cli.access import add_access_commands
+from rankzero.cli.audit import add_audit_command
+from rankzero.cli.catalog import add_catalog_commands
 from rankzero.cli.checkpoints import add_checkpoint_commands
 from rankzero.cli.console import plain
 from rankzero.cli.doctor import add_doctor_command
@@ -41,9 +43,11 @@ add_metric_commands(app)
 add_checkpoint_commands(app)
 add_verb_commands(app)
 add_fleet_commands(app)
+add_catalog_commands(app)
 add_quota_commands(app)
 add_login_commands(app)
 add_access_commands(app)
+add_audit_command(app)
 add_webhook_commands(app)
 add_service_commands(app)
 add_doctor_command(app)

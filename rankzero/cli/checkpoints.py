@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from rankzero.cli.console import Console
-from rankzero.cli.options import JobId, Json, Url, connect
+from rankzero.cli.options import JobId, Json, Url, connect, parse_id
 from rankzero.cli.output import in_figures, print_answer, print_json
 from rankzero.cli.tables import minute, size_of, table
 from rankzero.errors import UsageError
@@ -52,8 +52,9 @@ def checkpoints(
         raise UsageError("--output says where --download puts the file")
     with connect(url) as client:
         if download is not None:
-            which = int(download) if download.isdecimal() else download  # the client says what else it may be
-            file = client.download_checkpoint(job_id, cast("Which", which), output or Path())
+            which = parse_id(download)
+            of = download if which is None else which  # the client says what else it may be
+            file = client.download_checkpoint(job_id, cast("Which", of), output or Path())
             print_answer({"file": str(file)}, str(file), as_json=as_json)
         elif delete is not None:
             client.delete_checkpoint(job_id, delete)

@@ -1,12 +1,13 @@
 """The commands that look at jobs: ls, show, events."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankzero.cli.completing import complete_host
 from rankzero.cli.console import Console
 from rankzero.cli.history import describe_event
-from rankzero.cli.options import PATIENCE_S, JobId, Json, Url, connect
+from rankzero.cli.options import PATIENCE_S, JobId, Json, Url, connect, parse_moment
 from rankzero.cli.output import EXAMPLE, print_job, print_jobs, print_json
 from rankzero.cli.spec_file import parse_labels
 from rankzero.cli.watching import watch
@@ -27,7 +28,18 @@ def ls(  # noqa: PLR0917  # Typer passes by name; each is an option of the comma
     label: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="Only with this label.")] = None,
     name: Annotated[str | None, typer.Option(help="Only jobs whose name contains this.")] = None,
     user: Annotated[str | None, typer.Option(help="Only jobs for this user.")] = None,
+    priority: Annotated[int | None, typer.Option(help="Only jobs of this priority.")] = None,
+    recipe: Annotated[str | None, typer.Option(help="Only jobs that train by this recipe.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only jobs that train this model.")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Only jobs that have run on this host.", autocompletion=complete_host)
+    ] = None,
     parent: Annotated[int | None, typer.Option(help="Only jobs cloned from, or begun with, this one.")] = None,
+    created_after: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only those submitted since then: 2h ago, or 2026-11-30T06:00.")
+    ] = None,
+    created_before: Annotated[str | None, typer.Option(metavar="TIME", help="Only those submitted before.")] = None,
+    finished_after: Annotated[str | None, typer.Option(metavar="TIME", help="Only those over since then.")] = None,
     sort: Annotated[
         str, typer.Option(help="id, priority, name or created_at; a minus first means descending.")
     ] = "-id",
@@ -42,14 +54,25 @@ def ls(  # noqa: PLR0917  # Typer passes by name; each is an option of the comma
     """List jobs, the newest first."""
     if watched and as_json:
         raise UsageError("--watch shows a table for people; a pipeline reads GET /events")
-    labels = parse_labels(label or [])
+    wanted: dict[str, Any] = {
+        "state": state,
+        "labels": parse_labels(label or []),
+        "name": name,
+        "user": user,
+        "priority": priority,
+        "recipe": recipe,
+        "model": model,
+        "host": host,
+        "parent": parent,
+        "created_after": parse_moment(created_after),
+        "created_before": parse_moment(created_before),
+        "finished_after": parse_moment(finished_after),
+    }
+    wanted = {filter_: value for filter_, value in wanted.items() if value not in (None, "", [])}
     with connect(url, patience_s=0 if watched else PATIENCE_S) as client:
 
         def read() -> "list[Job]":
-            found = client.list(
-                state=state or (), labels=labels, name=name, user=user, parent=parent, sort=sort, limit=limit
-            )
-            return list(found)
+            return list(client.list(**wanted, sort=sort, limit=limit))
 
         if watched:
             watch(read, Console())
@@ -59,7 +82,7 @@ def ls(  # noqa: PLR0917  # Typer passes by name; each is an option of the comma
         print_json(jobs)
     elif jobs:
         print_jobs(Console(), jobs)
-    elif state or label or name or user or parent is not None:
+    elif wanted:
         print("no job matches these filters")
     else:
         print(f"no jobs; submit one: rankzero submit {EXAMPLE}")

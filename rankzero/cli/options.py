@@ -4,6 +4,7 @@ import getpass
 import os
 import re
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -95,16 +96,41 @@ def parse_duration(text: str | None) -> float | None:
     return float(match[1]) * UNITS_S[match[2]]
 
 
+def parse_moment(text: str | None) -> datetime | None:
+    """Return a time as it is written, of this machine's zone unless it has its offset, or as how long ago it was.
+
+    `2026-11-30T06:00`, `2h`; None for none. Raises UsageError.
+    """
+    if text is None:
+        return None
+    if re.fullmatch(r"[0-9.]+\s*[smhd]", text.strip()) is None:
+        try:
+            return datetime.fromisoformat(text).astimezone()
+        except (ValueError, OverflowError) as error:
+            raise UsageError(
+                f"{text!r:.100} is no time; write 2026-11-30, 2026-11-30T06:00, or 2h for two hours ago"
+            ) from error
+    try:
+        return datetime.now(UTC) - timedelta(seconds=parse_duration(text) or 0)
+    except OverflowError as error:
+        raise UsageError(f"{text:.20} ago: no calendar goes so far") from error
+
+
+def parse_id(text: str) -> int | None:
+    """Return a number of one's own, such as an id; None for what is none, or longer than any there is."""
+    return int(text) if re.fullmatch(r"[0-9]{1,19}", text) else None
+
+
 def parse_start(start_from: str | None, mode: str | None) -> dict[str, Any] | None:
     """Return `JOB[:CHECKPOINT]` as `start_from` of a spec; None for none. Raises UsageError."""
     if start_from is None:
         if mode is not None:
             raise UsageError("--start-mode says how to start from a checkpoint; name its job with --start-from")
         return None
-    match = re.fullmatch(r"([0-9]+)(?::([0-9]+))?", start_from)
-    if match is None:
-        raise UsageError(f"--start-from {start_from}: write it as JOB or JOB:CHECKPOINT, by their ids")
-    given = {"job": int(match[1]), "checkpoint": match[2] and int(match[2]), "mode": mode}
+    job, colon, checkpoint = start_from.partition(":")
+    if parse_id(job) is None or (colon and parse_id(checkpoint) is None):
+        raise UsageError(f"--start-from {start_from:.100}: write it as JOB or JOB:CHECKPOINT, by their ids")
+    given = {"job": parse_id(job), "checkpoint": parse_id(checkpoint), "mode": mode}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -101,7 +101,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         try:
             found[key] = _loaded(text)
         except yaml.YAMLError as error:
-            raise UsageError(f"--set {key}={text}: {' '.join(str(error).split())}") from error
+            raise UsageError(f"--set {key}={text:.100}: {' '.join(str(error).split())}") from error
     return found
 
 

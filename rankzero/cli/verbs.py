@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankzero.cli.options import DEVICE_FORMS, JobId, Json, Url, connect
+from rankzero.cli.options import DEVICE_FORMS, JobId, Json, Url, connect, parse_id
 from rankzero.cli.output import labels_of, print_answer
 from rankzero.cli.spec_file import parse_device
 from rankzero.errors import UsageError
@@ -98,14 +98,16 @@ def parse_changes(words: Sequence[str]) -> tuple[int | None, dict[str, str | Non
     labels: dict[str, str | None] = {}
     for word in words:
         field, equals, value = word.partition("=")
-        if field == "priority" and value.isdecimal():
-            priority = int(value)
+        if field == "priority" and parse_id(value) is not None:
+            priority = parse_id(value)
         elif field.startswith(LABEL) and equals and field != LABEL:
             labels[field.removeprefix(LABEL)] = value
         elif field.startswith(LABEL) and not equals and field.endswith("-") and field != f"{LABEL}-":
             labels[field.removeprefix(LABEL).removesuffix("-")] = None
         else:
-            raise UsageError(f"{word!r}: write priority=50, label.team=vision, or label.team- to take a label away")
+            raise UsageError(
+                f"{word!r:.100}: write priority=50, label.team=vision, or label.team- to take a label away"
+            )
     return priority, labels
 
 

@@ -1,4 +1,4 @@
-"""The commands about webhooks: which there are, what each was told, adding, testing and deleting one."""
+"""The commands about webhooks: which there are, what each was told, adding, changing, testing and deleting one."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -11,15 +11,21 @@ from rankzero.cli.options import Json, Url, connect, leads_on
 from rankzero.cli.output import print_answer, print_found
 from rankzero.cli.spec_file import parse_labels
 from rankzero.cli.tables import minute, table
+from rankzero.errors import UsageError
+from rankzero.kept import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rankzero.webhooks import Delivery, Webhook
 
+ALL = "all"
+"""What stands for every topic."""
 WebhookId = Annotated[int, typer.Argument(metavar="WEBHOOK", help="Id of the webhook.")]
 
-webhooks = typer.Typer(help="Show webhooks; add, test and delete one, and see what it was told. Takes the role admin.")
+webhooks = typer.Typer(
+    help="Show webhooks; add, change, test and delete one, see what it was told. Takes the role admin."
+)
 
 
 def add_webhook_commands(app: typer.Typer) -> None:
@@ -57,6 +63,54 @@ def add_webhook(
     print(f"webhook {made.id} is told; its messages are signed with this key, shown this once", file=sys.stderr)
 
 
+@webhooks.command("change")
+def change_webhook(  # noqa: PLR0917  # Typer passes by name; each is an option of the command
+    webhook_id: WebhookId,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="URL", help="Where messages are sent to from now on.")
+    ] = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(help="Only of this topic, in place of those before; repeat it. `all`: of every one."),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Only of jobs with this label, in place of those before."),
+    ] = None,
+    no_labels: Annotated[bool, typer.Option("--no-labels", help="Of jobs with any labels.")] = False,
+    description: Annotated[str | None, typer.Option(help="What it is for; an empty one takes it away.")] = None,
+    enabled: Annotated[bool | None, typer.Option("--enable/--disable", help="Whether it is told anything now.")] = None,
+    *,
+    as_json: Json = False,
+    url: Url = None,
+) -> None:
+    """Change a webhook; what is not named stays."""
+    if no_labels and label:
+        raise UsageError("--label and --no-labels: take one of them")
+    labels = {} if no_labels else parse_labels(label or [])
+    topics = [] if topic == [ALL] else topic or None
+    with connect(url) as client:
+        changed = client.change_webhook(
+            webhook_id,
+            url=to,
+            topics=topics,
+            labels=labels,
+            description=KEPT if description is None else description or None,
+            enabled=enabled,
+        )
+    standing = "is told" if changed.enabled else "is told nothing: it is disabled"
+    print_answer(changed, f"webhook {changed.id} {standing}, at {changed.url}", as_json=as_json)
+
+
+@webhooks.command("rotate")
+def rotate_key(webhook_id: WebhookId, *, as_json: Json = False, url: Url = None) -> None:
+    """Give a webhook another key, which signs every message from now on, and print it: it is shown this once."""
+    with connect(url) as client:
+        made = client.rotate_webhook_key(webhook_id)
+    print_answer(made, made.key, as_json=as_json)
+    print(f"messages of webhook {made.id} are signed with this key from now on, shown this once", file=sys.stderr)
+
+
 @webhooks.command("test")
 def send_test(webhook_id: WebhookId, *, as_json: Json = False, url: Url = None) -> None:
     """Have a test message sent."""
@@ -77,6 +131,21 @@ def deliveries(
     """Show what a webhook was told or is to be told, the newest first, and what it answered."""
     with connect(url) as client:
         print_found(list(client.deliveries(webhook_id, limit=limit)), _print_deliveries, as_json=as_json)
+
+
+@webhooks.command("redeliver")
+def redeliver(
+    webhook_id: WebhookId,
+    delivery_id: Annotated[int, typer.Argument(metavar="MESSAGE", help="Id of the message, as `deliveries` lists it.")],
+    *,
+    as_json: Json = False,
+    url: Url = None,
+) -> None:
+    """Have a message sent once more, whatever became of it."""
+    with connect(url) as client:
+        delivery = client.redeliver(webhook_id, delivery_id)
+    see = f"see what becomes of it: rankzero webhooks deliveries {webhook_id}"
+    print_answer(delivery, f"message {delivery.message_id} is to be sent again; {see}", as_json=as_json)
 
 
 @webhooks.command("delete")

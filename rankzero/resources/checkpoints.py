@@ -28,7 +28,7 @@ class Checkpoints(Resource):
         if isinstance(which, int):
             return parsed(Checkpoint, self._connection.get(f"{path}/{which}"))
         if which not in ("best", "last"):
-            raise UsageError(f"{which!r} is no checkpoint: name it by its id, or as 'best' or 'last'")
+            raise UsageError(f"{which!r:.100} is no checkpoint: name it by its id, or as 'best' or 'last'")
         found = self._connection.items(path, Checkpoint, {which: True})
         if not found:
             raise UsageError(f"job {job_id} has no checkpoint that is its {which}")

@@ -61,6 +61,23 @@ def test_jobs_are_listed_shown_and_cancelled(api: ApiServer) -> None:
     assert rankzero(api.url, "cancel", job_id).stdout == f"job {job_id} is cancelled\n"
 
 
+def test_jobs_are_listed_by_every_filter_of_the_api(api: ApiServer) -> None:
+    run = start_job(api.database, api.submit(device="0,1", priority=77, labels={"of": "filters"}))
+    api.submit(device="cpu", priority=76, labels={"of": "filters"})
+
+    for filters in (
+        ("--priority", "77"),
+        ("--host", f"host-of-{run.job_id}"),
+        ("--recipe", "classification", "--model", "resnet18", "--priority", "77"),
+        ("--created-after", "1h", "--created-before", "2100-01-01T00:00+01:00", "--state", "running"),
+    ):
+        found = document(rankzero(api.url, "ls", "--label", "of=filters", *filters, "--json"))
+        assert [each["id"] for each in found] == [run.job_id], filters
+    for filters in (("--finished-after", "2026-01-01"), ("--created-before", "1h"), ("--recipe", "script")):
+        listed = rankzero(api.url, "ls", "--label", "of=filters", *filters)
+        assert listed.stdout == "no job matches these filters\n", filters
+
+
 @pytest.mark.parametrize(
     ("outcome", "state", "code"),
     [(Outcome.SUCCEEDED, "succeeded", 0), (Outcome.FAILED, "failed", 1), (Outcome.CANCELLED, "cancelled", 3)],
@@ -144,7 +161,15 @@ def test_show_names_devices_as_simulated_and_the_best_checkpoint(api: ApiServer)
         (("metrics", "7", "--csv", "--json"), None, "take one"),
         (("checkpoints", "7", "--delete", "1", "--keep", "best"), None, "one at a time"),
         (("checkpoints", "7", "-o", "a.pt"), None, "--download"),
+        (("checkpoints", "7", "--download", "9" * 5000), None, "is no checkpoint"),
         (("set", "7", "colour=3"), None, "write priority=50"),
+        (("set", "7", f"priority={'9' * 5000}"), None, "write priority=50"),
+        (("submit", "--model", "m", "--data", "d", "--set", f"batch={'9' * 5000}"), None, "cannot be read"),
+        (("ls", "--created-after", "soon"), None, "no time"),
+        (("ls", "--finished-after", "99999999d"), None, "no calendar goes so far"),
+        (("recipes", "alchemy"), None, "alchemy"),
+        (("data-sets", "atlantis"), None, "atlantis"),
+        (("webhooks", "change", "7", "--no-labels", "--label", "a=b"), None, "take one"),
         (("hosts", "--json", "remove", "alpha"), None, "rankzero hosts remove --json"),
         (("token", "--user", "bob", "create", "ci"), None, "rankzero token create --user"),
         (("secrets", "set", "wandb"), "", "nothing was given"),

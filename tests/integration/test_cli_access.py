@@ -126,6 +126,48 @@ def test_a_secret_is_typed_unseen(api: GuardedApi) -> None:
     assert by(api, "root", "secrets", "delete", "typed").stdout == "typed is forgotten\n"
 
 
+def test_a_webhook_is_changed_given_another_key_and_told_once_more(api: GuardedApi) -> None:
+    made = document(by(api, "root", "webhooks", "add", "https://example.org/a", "--label", "team=a", "--json"))
+    webhook_id = str(made["id"])
+
+    changed = by(
+        api, "root", "webhooks", "change", webhook_id, "--to", "https://example.org/b", "--topic", "job.failed"
+    )
+    described = by(api, "root", "webhooks", "change", webhook_id, "--description", "chat", "--no-labels", "--json")
+    rest = ("--topic", "all", "--description", "", "--disable")
+    disabled = by(api, "root", "webhooks", "change", webhook_id, *rest)
+
+    assert changed.stdout == f"webhook {webhook_id} is told, at https://example.org/b\n"
+    expected = {"topics": ["job.failed"], "labels": {}, "description": "chat", "enabled": True}
+    assert document(described).items() >= expected.items()
+    assert disabled.stdout == f"webhook {webhook_id} is told nothing: it is disabled, at https://example.org/b\n"
+    (webhook,) = [each for each in document(by(api, "root", "webhooks", "--json")) if str(each["id"]) == webhook_id]
+    assert webhook.items() >= {"topics": [], "labels": {}, "description": None, "enabled": False}.items()
+
+    by(api, "root", "webhooks", "change", webhook_id, "--enable")
+    rotated = by(api, "root", "webhooks", "rotate", webhook_id)
+    assert rotated.stdout.startswith("whsec_")
+    assert rotated.stdout.strip() != made["key"]
+    message = document(by(api, "root", "webhooks", "test", webhook_id, "--json"))
+    again = by(api, "root", "webhooks", "redeliver", webhook_id, str(message["id"]))
+    assert again.stdout.startswith(f"message {message['message_id']} is to be sent again; ")
+    assert by(api, "root", "webhooks", "delete", webhook_id).returncode == 0
+
+
+def test_the_audit_is_listed_by_who_did_what_to_what_and_when(api: GuardedApi) -> None:
+    job_id = api.submit_by("alice")
+    assert by(api, "vera", "cancel", str(job_id)).returncode == 2
+
+    of_job = document(by(api, "root", "audit", "--subject", f"jobs/{job_id}", "--from", "1h", "--json"))
+    refused = by(api, "root", "audit", "--actor", "vera", "--limit", "1").stdout.splitlines()[1]
+
+    assert [(each["actor"], each["action"]) for each in of_job][-1] == ("alice", "submit_job")
+    assert "cancel_job" in refused
+    assert "this takes the role submitter" in refused
+    nothing = by(api, "root", "audit", "--subject", f"jobs/{job_id}", "--to", "2026-01-01")
+    assert nothing.stdout == "nothing of that was done\n"
+
+
 def test_a_webhook_is_added_tested_and_deleted(api: GuardedApi) -> None:
     made = by(api, "root", "webhooks", "add", "https://example.org/told", "--topic", "job.failed", "--label", "team=a")
     assert made.stdout.startswith("whsec_")

@@ -43,6 +43,7 @@ def test_a_start_names_a_job_and_may_name_a_checkpoint(
     [
         ("last", None, "JOB or JOB:CHECKPOINT"),
         ("7:", None, "JOB or JOB:CHECKPOINT"),
+        ("9" * 5000, None, "JOB or JOB:CHECKPOINT"),
         (None, "resume", "name its job with --start-from"),
     ],
 )
