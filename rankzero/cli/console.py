@@ -21,6 +21,11 @@ def plain(text: str) -> str:
 class Console(rich.console.Console):
     """Where people read what the service says."""
 
+    @property
+    def can_redraw(self) -> bool:
+        """Whether it is a terminal on which what has been shown can change: on a dumb one nothing would show at all."""
+        return self.is_terminal and not self.is_dumb_terminal
+
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Return what is written; colours and moves of our own are no text, and stay."""
         for segment in super().render(renderable, options):

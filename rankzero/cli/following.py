@@ -1,4 +1,4 @@
-"""Following a job on the terminal: a live bar, or lines where there is no terminal."""
+"""Following a job on the terminal: a live bar, or lines where there is no terminal, or a dumb one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def follow(updates: Iterable[Job], console: Console) -> Job:
     """Show every update until the job is over, and return its last."""
     pace = _Pace()
-    if not console.is_terminal:
+    if not console.can_redraw:
         return _in_lines(updates, console, pace)
     job: Job | None = None
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=12), TextColumn("{task.fields[text]}"), _Metrics())

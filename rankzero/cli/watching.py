@@ -33,7 +33,7 @@ def watch(read: Callable[[], Sequence[Job]], console: Console) -> None:
 
     A service that does not answer for a while leaves the last table in place, with a line that says so.
     """
-    if not console.is_terminal:
+    if not console.can_redraw:
         raise UsageError("--watch shows a table that changes, on a terminal; for a list as it is now leave it out")
     jobs = read()
     seen_at = time.monotonic()

@@ -144,6 +144,16 @@ def test_a_table_of_jobs_shows_them_as_they_are_in_80_columns(api: ApiServer) ->
     assert all(line.count("queued") <= 1 for line in terminal.text.splitlines())
 
 
+def test_on_a_dumb_terminal_a_followed_job_is_told_in_lines_and_a_table_that_changes_is_refused(api: ApiServer) -> None:
+    with on_a_terminal(api.url, *WAITING, "--label", "of=dumb", TERM="dumb") as terminal:
+        terminal.wait_for("job [0-9]+ queued")
+        (job,) = api.http.get("/jobs", params={"label": "of=dumb"}).json()["items"]
+        api.post(f"/jobs/{job['id']}/cancel", None)
+        assert terminal.exit_code() == 3
+    with on_a_terminal(api.url, "ls", "--watch", TERM="dumb") as terminal:
+        assert terminal.exit_code() == 2
+
+
 def test_the_shell_completes_ids_of_jobs_and_nothing_where_no_service_answers(api: ApiServer) -> None:
     job_id = api.submit(device="cuda:9", name="to complete")
 
