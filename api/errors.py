@@ -32,6 +32,7 @@ from jobs.errors import (
     SchemaMissingError,
     StateConflictError,
 )
+from jobs.unknown_fields import NO_SUCH_FIELD, describe_unknown
 
 MEDIA_TYPE = "application/problem+json"
 MAX_BODY_BYTES = 1024 * 1024
@@ -44,6 +45,8 @@ STREAMS_WAIT_S = 10
 """For how long whoever may open no stream more is asked to wait, in seconds."""
 PLACES = ("body", "query", "path", "header", "cookie")
 """What FastAPI puts before a field's own path."""
+WITH_SPEC = ("/jobs", "/jobs/plan")
+"""The paths whose body is a spec."""
 
 log = structlog.get_logger()
 
@@ -220,11 +223,12 @@ async def database_silent(request: Request, error: Exception) -> Response:
     return problem(503, "the database does not answer; try again later", headers={"Retry-After": "5"})
 
 
-async def _invalid_request(_request: Request, error: Exception) -> Response:
+async def _invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     if isinstance(error.body, bytes):
         return problem(415, "the body is not JSON by its header; send Content-Type: application/json")
-    return _invalid_fields(error.errors())
+    is_spec = request.method == "POST" and request.url.path in WITH_SPEC
+    return _invalid_fields(error.errors(), of_spec=is_spec)
 
 
 async def _invalid_spec(_request: Request, error: Exception) -> Response:
@@ -234,7 +238,7 @@ async def _invalid_spec(_request: Request, error: Exception) -> Response:
 
 async def _invalid_changes(_request: Request, error: Exception) -> Response:
     assert isinstance(error.__cause__, ValidationError)
-    return _invalid_fields(error.__cause__.errors(), within=f"{error}: ")
+    return _invalid_fields(error.__cause__.errors(), within=f"{error}: ", of_spec=True)
 
 
 async def _invalid_filter(_request: Request, error: Exception) -> Response:
@@ -300,7 +304,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     if isinstance(error.__cause__, RecursionError):
         return problem(422, "the body is nested too deep", errors=[FieldError(field="body", message="nested too deep")])
     if error.status_code == 404:
-        return problem(404, f"nothing at {request.url.path}")
+        return problem(404, f"nothing at {request.url.path}; /docs has all paths")
     if error.status_code == 405:
         return await _no_such_method(request, error)
     if error.status_code == 413:
@@ -314,25 +318,28 @@ async def _unexpected(request: Request, error: Exception) -> Response:
     return problem(500, "the service failed; its log says why")
 
 
-def _invalid_fields(found: Iterable[Any], *, within: str = "") -> Response:
+def _invalid_fields(found: Iterable[Any], *, of_spec: bool, within: str = "") -> Response:
     wrong = _of_one_kind(found)
-    errors = [_field_error(each) for each in wrong[:MOST_TOLD]]
+    errors = [_field_error(each, of_spec=of_spec) for each in wrong[:MOST_TOLD]]
     detail = within + "; ".join(f"{each.field}: {each.message}" for each in errors[:5])
     if len(wrong) > MOST_TOLD:
         detail += f"; {len(wrong)} fields are wrong, of which {MOST_TOLD} are listed"
     return problem(422, detail, errors=errors)
 
 
-def _field_error(error: Mapping[str, Any]) -> FieldError:
+def _field_error(error: Mapping[str, Any], *, of_spec: bool) -> FieldError:
     named = error.get("ctx", {}).get("field")
     place = [str(part)[:LONGEST_NAME] for part in error["loc"] if part != "DeviceCount"]
     if error["type"] == "json_invalid":
         return FieldError(field="body", message=f"not JSON: {error['ctx']['error']} at character {error['loc'][-1]}")
     if place[0] == "query":
         del place[2:]  # a parameter that is repeated goes by its name alone
-    field = named or ".".join(place[1:] if place[0] in PLACES else place) or place[0]
-    message = "there is no such field" if error["type"] == "extra_forbidden" else error["msg"]
-    return FieldError(field=field, message=message)
+    path = place[1:] if place[0] in PLACES else place
+    if error["type"] == "extra_forbidden":
+        message = describe_unknown(path) if of_spec else NO_SUCH_FIELD
+    else:
+        message = error["msg"].removeprefix("Value error, ")
+    return FieldError(field=named or ".".join(path) or place[0], message=message)
 
 
 def _of_one_kind(errors: Iterable[Any]) -> list[Any]:

@@ -63,6 +63,10 @@ def check(spec: JobSpec, catalogs: Sequence[Catalog], *, data_roots: Collection[
     if train.recipe == SCRIPT:
         return  # what a program trains, and on what, is its own
     models = {model for recipe in recipes if recipe.name == train.recipe for model in recipe.models}
+    others = sorted({recipe.name for recipe in recipes if train.model in recipe.models})
+    if others and train.model not in models:
+        told = f"recipe {train.recipe} has no model {train.model!r}, which is one of {' and '.join(others)}"
+        raise InvalidSpecError("train.model", f"{told}; try {_nearest(train.model, models)}")
     _require("train.model", train.model, models)
     if ":" not in train.data and "/" not in train.data:
         known = {data.name for catalog in catalogs for data in catalog.data} | set(data_roots)
@@ -73,6 +77,9 @@ def check(spec: JobSpec, catalogs: Sequence[Catalog], *, data_roots: Collection[
 def _require(field: str, name: str, known: set[str], *, or_else: str | None = None) -> None:
     if name in known:
         return
-    nearest = difflib.get_close_matches(name, known, n=3) or sorted(known)[:5]
-    hint = ", ".join(nearest) + (f", or {or_else}" if or_else else "")
+    hint = _nearest(name, known) + (f", or {or_else}" if or_else else "")
     raise InvalidSpecError(field, f"no registered host knows {name!r}; try {hint}")
+
+
+def _nearest(name: str, known: set[str]) -> str:
+    return ", ".join(difflib.get_close_matches(name, known, n=3) or sorted(known)[:5])

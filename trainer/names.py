@@ -4,11 +4,39 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 _CLOSE = 0.6
+_ELSEWHERE = {
+    "arch": "model",
+    "batch_size": "batch",
+    "bs": "batch",
+    "dataset": "data",
+    "devices": "device",
+    "epoch": "epochs",
+    "gpus": "device",
+    "img_size": "image_size",
+    "imgsz": "image_size",
+    "learning_rate": "lr",
+    "lr0": "lr",
+    "nproc": "nproc_per_node",
+    "optim": "optimizer",
+    "wd": "weight_decay",
+    "workers": "num_workers",
+}
+"""What other programs call our options."""
 
 
 def closest(name: str, known: Sequence[str]) -> str | None:
     """Return the one known name that a mistyped one is closest to, or None where none is close."""
     return next(iter(get_close_matches(name.lower(), known, n=1, cutoff=_CLOSE)), None)
+
+
+def called_elsewhere(name: str) -> str | None:
+    """Return what an option is called here that has this name in other programs, or None."""
+    return _ELSEWHERE.get(name.lower())
+
+
+def meant(name: str, options: Sequence[str]) -> str | None:
+    """Return which option an unknown name may stand for: what others call so, or what is written alike."""
+    return called_elsewhere(name) or closest(name, options)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

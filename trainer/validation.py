@@ -6,26 +6,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from trainer.names import closest
-
-_ELSEWHERE = {
-    "arch": "model",
-    "batch_size": "batch",
-    "bs": "batch",
-    "dataset": "data",
-    "devices": "device",
-    "epoch": "epochs",
-    "gpus": "device",
-    "img_size": "image_size",
-    "imgsz": "image_size",
-    "learning_rate": "lr",
-    "lr0": "lr",
-    "nproc": "nproc_per_node",
-    "optim": "optimizer",
-    "wd": "weight_decay",
-    "workers": "num_workers",
-}
-"""What other programs call our options."""
+from trainer.names import closest, meant
 
 
 def describe(error: ValidationError, *, options: Sequence[str] = (), outer: Sequence[str] = ()) -> str:
@@ -59,5 +40,5 @@ def _described(part: ErrorDetails, options: Sequence[str], outer: Sequence[str])
 
 
 def _meant(name: str, options: Sequence[str]) -> str:
-    near = _ELSEWHERE.get(name.lower()) or closest(name, options)
+    near = meant(name, options)
     return f"did you mean {near}?" if near else "`python -m trainer catalog` lists all options"

@@ -35,8 +35,9 @@ def fields_of(answer: Any) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("body", "field", "message"),
     [
-        ({"train": TRAIN, "devise": "0"}, "devise", "no such field"),
-        ({"train": TRAIN | {"epoch": 3}}, "train.epoch", "no such field"),
+        ({"train": TRAIN, "devise": "0"}, "devise", "no such field; did you mean device?"),
+        ({"train": TRAIN | {"epoch": 3}}, "train.epoch", "no such field; did you mean epochs?"),
+        ({"train": TRAIN, "epochs": 3}, "epochs", "no such field; `epochs` stands in `train`"),
         ({"train": {"data": "digits"}}, "train.model", "has to be given"),
         ({"device": "0,0", "train": TRAIN}, "device", "'0' is listed twice"),
         ({"device": "cuda:", "train": TRAIN}, "device", "'cuda:'"),
@@ -64,6 +65,11 @@ def test_a_bad_spec_names_the_field(api: ApiServer, body: dict[str, Any], field:
     fields = fields_of(api.post("/jobs", body))
     assert list(fields) == [field]
     assert message in fields[field]
+
+
+def test_what_is_wrong_with_a_field_is_told_in_our_own_words_alone(api: ApiServer) -> None:
+    fields = fields_of(api.post("/jobs", {"train": TRAIN | {"batch": 0}}))
+    assert fields == {"train.batch": "a batch has 1 sample or more; -1 takes as many as fit"}
 
 
 def test_every_bad_field_is_named_at_once(api: ApiServer) -> None:
