@@ -1,6 +1,6 @@
 """A textbook DistributedDataParallel program: `torchrun --nproc-per-node 2 examples/ddp_script.py`, or a job.
 
-Only the lines that name `rankzero` are ours: outside a run of RankZero they do nothing.
+Only the lines that name `rankzero` or `RANKZERO_RUN_DIR` are ours: outside a run of RankZero they change nothing.
 """
 
 import argparse
@@ -20,7 +20,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch", type=int, default=32, help="samples per rank")
-    parser.add_argument("--output", type=Path, default=Path("ddp_script_checkpoints"))
+    # What lies in a run's own directory can be downloaded, and is in no other run's way.
+    home = Path(os.environ.get("RANKZERO_RUN_DIR", "."))
+    parser.add_argument("--output", type=Path, default=home / "ddp_script_checkpoints")
     options = parser.parse_args()
 
     on_gpu = torch.cuda.is_available()

@@ -53,9 +53,18 @@ def open_checkpoint(checkpoint: Checkpoint, run_dir: str) -> OpenFile:
                 "when it was saved: it was written over since"
             )
         return found
+    if beneath.is_within(checkpoint.path, run_dir):
+        told = (
+            f"this API cannot read the file of checkpoint {checkpoint.id}: take it from host {checkpoint.host_name}, "
+            "or give the API the run root of that host or the checkpoint root of the service"
+        )
+    else:
+        told = (
+            f"checkpoint {checkpoint.id} was saved outside of its run's directory, from where alone files are served: "
+            f"take {checkpoint.path} from host {checkpoint.host_name}"
+        )
     raise FileElsewhereError(
-        f"this API cannot read the file of checkpoint {checkpoint.id}: take it from host {checkpoint.host_name}, or "
-        "give the API the run root of that host or the checkpoint root of the service",
+        told,
         host=checkpoint.host_name,
         path=checkpoint.path,
         copy_url=checkpoint.copy_url,

@@ -35,9 +35,11 @@ _FINAL = (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError, httpx2.Decoding
 """After these it would be the same again."""
 _AWAY = frozenset({502, 503, 504})
 """Answers for a service, or a database behind it, that is away for now: what was asked for may have been done."""
+_OF_OTHERS = frozenset({404, 405, 501})
+"""With no problem document, answers of a server that does something else."""
 _TOO_MANY = 429
 """The answer to what came too soon, and was not looked at."""
-_WAY_IN = "a client takes its token from Client(…, token=…), from RANKZERO_TOKEN, or from what `rankzero login` stored"
+_WAY_IN = "`rankzero login` stores a token for this URL; RANKZERO_TOKEN or Client(…, token=…) give another"
 
 
 class Connection:
@@ -287,6 +289,8 @@ def _refusal(response: httpx2.Response, url: str, *, may_be_done: bool) -> Refus
         fields = {each["field"]: each["message"] for each in problem.get("errors", [])}
     except (ValueError, KeyError, TypeError, RecursionError):
         problem, detail, fields = {}, f"{url} answers {status} {response.reason_phrase}", {}
+        if status in _OF_OTHERS:
+            detail += ", as no RankZero service does: RANKZERO_URL or --url names another"
     if status in _AWAY:
         return UnreachableError(detail)
     if status == httpx2.codes.UNAUTHORIZED:

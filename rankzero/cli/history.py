@@ -63,12 +63,24 @@ def warnings_among(events: Iterable[Event]) -> Sequence[Event]:
 
 def describe_event(event: Event) -> str:
     """Return an event in a line: when, in which attempt, and what."""
-    words = [event.kind]
+    words = [] if event.kind in event.detail else [event.kind]
     if event.from_state is not None:
         words = [f"{event.from_state} -> {event.to_state}"]
     # Figures of each class and the like are for --json.
     plain = {name: value for name, value in event.detail.items() if not isinstance(value, (dict, list))}
     message = plain.pop("message", None)
     words += [f"{name}={value}" for name, value in plain.items() if value is not None]
+    words += [
+        f"{name}: {_in_short(value['from'])} -> {_in_short(value['to'])}"
+        for name, value in event.detail.items()
+        if isinstance(value, dict) and value.keys() == {"from", "to"}
+    ]
     line = f"{event.at.isoformat()}  attempt {event.attempt}  {' '.join(words)}"
     return line if message is None else f"{line}: {' '.join(str(message).split())}"
+
+
+def _in_short(value: object) -> str:
+    """A value that was changed, labels among them."""
+    if isinstance(value, dict):
+        return ",".join(f"{key}={each}" for key, each in value.items()) or "none"
+    return "none" if value is None else str(value)

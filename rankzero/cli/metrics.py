@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankzero.cli.console import Console
+from rankzero.cli.console import Console, plain
 from rankzero.cli.options import JobId, Json, Url, connect
 from rankzero.cli.output import figure, print_json
 from rankzero.cli.tables import table
 from rankzero.errors import UsageError
 
 if TYPE_CHECKING:
-    from rankzero.models import Metric
+    from rankzero.models import Metric, MetricName
 
 COURSE_POINTS = 60
 """Values of each metric that its line is made of; the lowest and the highest are among what the service picks."""
@@ -61,8 +61,8 @@ def metrics(
             _print_csv(found)
         elif as_json:
             print_json(list(found))
-        else:
-            _print_courses(Console(), job_id, found)
+        elif not _print_courses(Console(), found):
+            print(plain(_describe_none(job_id, name or (), client.metric_names(job_id))))
 
 
 def _print_csv(values: "Iterable[Metric]") -> None:
@@ -74,7 +74,16 @@ def _print_csv(values: "Iterable[Metric]") -> None:
     sys.stdout.flush()
 
 
-def _print_courses(console: Console, job_id: int, values: "Iterable[Metric]") -> None:
+def _describe_none(job_id: int, asked: Sequence[str], told: "Sequence[MetricName]") -> str:
+    """Say why none is shown: for the names that were asked for, or because there is none."""
+    if not told:
+        return f"job {job_id} has told of no metric"
+    names = ", ".join(each.name for each in told)
+    return f"job {job_id} has no value of {', '.join(asked) or 'so late a step'}; it has told of {names}"
+
+
+def _print_courses(console: Console, values: "Iterable[Metric]") -> bool:
+    """Return whether there are any."""
     listed = table("METRIC", "STEP", "LAST", "LOWEST", "HIGHEST", "COURSE")
     # Bars are for who looks at them; a file, or a terminal without such letters, has none.
     draws = console.is_terminal and "utf" in console.encoding.lower()
@@ -89,8 +98,7 @@ def _print_courses(console: Console, job_id: int, values: "Iterable[Metric]") ->
         )
     if listed.row_count:
         console.print(listed, markup=False, highlight=False)
-    else:
-        print(f"job {job_id} has told of no metric")
+    return listed.row_count > 0
 
 
 def course_of(values: Sequence[float | None], *, width: int = COURSE_WIDTH) -> str:

@@ -26,8 +26,7 @@ def are_free(client: Client) -> bool:
 def test_a_textbook_ddp_program_trains_on_two_ranks_and_its_metrics_and_checkpoints_come_back(
     client: Client, tmp_path: Path
 ) -> None:
-    arguments = ["--epochs", 2, "--output", str(tmp_path / "saved")]
-    job = client.submit(device="cpu", nproc_per_node=2, train=script(EXAMPLE, args=arguments))
+    job = client.submit(device="cpu", nproc_per_node=2, train=script(EXAMPLE, args=["--epochs", 2]))
     assert (job.name, job.world_size) == ("ddp_script.py", 2)
     over = client.wait(job.id, timeout_s=120)
     assert over.state == "succeeded", over.failure
@@ -37,9 +36,9 @@ def test_a_textbook_ddp_program_trains_on_two_ranks_and_its_metrics_and_checkpoi
     assert losses[-1].value is not None
     assert losses[-1].value < losses[0].value * 0.6  # it learns
     saved = sorted(client.checkpoints(job.id), key=lambda each: each.step)
-    assert [(each.step, each.path) for each in saved] == [
-        (32 * epoch, str(tmp_path / "saved" / f"epoch-{epoch}.pt")) for epoch in (1, 2)
-    ]
+    assert [(each.step, Path(each.path).name) for each in saved] == [(32, "epoch-1.pt"), (64, "epoch-2.pt")]
+    fetched = client.download_checkpoint(job.id, "last", tmp_path)
+    assert fetched.stat().st_size == saved[-1].size_bytes
     assert over.progress is not None
     assert (over.progress.step, over.progress.total_steps) == (64, None)
 

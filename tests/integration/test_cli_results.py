@@ -127,6 +127,8 @@ def test_metrics_are_shown_by_their_last_lowest_and_highest_value(api: ApiServer
     assert len(document(rankzero(api.url, "metrics", job_id, "--json", "--name", "train/loss"))) == 100
     thinned = document(rankzero(api.url, "metrics", job_id, "--json", "--points", "9", "--name", "train/loss"))
     assert len(thinned) <= 9
+    none = rankzero(api.url, "metrics", job_id, "--name", "loss").stdout
+    assert none == f"job {job_id} has no value of loss; it has told of train/loss, val/[x]\n"
     assert {0.0, 4.0, 5.9} <= {each["value"] for each in thinned}
 
 

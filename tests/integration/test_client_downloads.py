@@ -120,8 +120,9 @@ def test_what_arrives_damaged_is_not_there(api: ApiServer, run: SavingRun, folde
 def test_where_the_service_cannot_read_the_file_the_error_says_who_has_it(api: ApiServer, folder: Path) -> None:
     job = start_job(api.database, api.submit(device="0,1"))
     job.add(checkpoint=saved("/somewhere/1.pt"))
-    with api.client() as client, pytest.raises(RefusedError, match="take it from host") as refused:
+    with api.client() as client, pytest.raises(RefusedError, match=r"take /somewhere/1\.pt from host") as refused:
         client.download_checkpoint(job.job_id, "best", folder / "best.pt")
+    assert "saved outside of its run's directory" in str(refused.value)
     assert (refused.value.status, refused.value.problem["path"]) == (409, "/somewhere/1.pt")
     assert files_in(folder) == []
 

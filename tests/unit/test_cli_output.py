@@ -293,6 +293,15 @@ def test_an_event_is_one_line() -> None:
     assert describe_event(moved) == f"{AT.isoformat()}  attempt 1  running -> queued outcome=lost cause=hang"
     said = event("log", {"level": "warning", "message": "two\nlines"})
     assert describe_event(said) == f"{AT.isoformat()}  attempt 1  log level=warning: two lines"
+    asked = event("intent", {"intent": "pause"})
+    assert describe_event(asked) == f"{AT.isoformat()}  attempt 1  intent=pause"
+
+
+def test_the_event_of_a_change_says_what_it_was_and_is() -> None:
+    labels = {"from": {}, "to": {"team": "vision", "night": "1"}}
+    change = event("change", {"priority": {"from": 50, "to": 90}, "labels": labels, "by_class": {"a": 0.5}})
+    told = "change priority: 50 -> 90 labels: none -> team=vision,night=1"
+    assert describe_event(change) == f"{AT.isoformat()}  attempt 1  {told}"
 
 
 def test_the_last_warnings_are_shown_with_a_job() -> None:
