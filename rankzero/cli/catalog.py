@@ -70,7 +70,10 @@ def _print_recipe(console: Console, found: "Recipe") -> None:
         console.print(f"{escape(name)}: {escape(text)}", highlight=False, soft_wrap=True)
 
 
-def _described(schema: "Mapping[str, Any]") -> str:
+def _described(schema: "Mapping[str, Any] | bool") -> str:
+    """Return what a schema says of an option; one that takes anything may be `true` alone."""
+    if isinstance(schema, bool):
+        return ""
     words = " ".join(str(schema.get("description", "")).split())
     return f"{words} Default {schema['default']!r}.".strip() if "default" in schema else words
 

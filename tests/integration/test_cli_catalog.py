@@ -13,7 +13,7 @@ from tests.waiting import wait_until
 from worker.data_sets import DataSets
 
 MODELS = [f"model{number}" for number in range(9)]
-OPTIONS = {"properties": {"mixup": {"description": "How much\nto mix.", "default": 0.0}, "own": {}}}
+OPTIONS = {"properties": {"mixup": {"description": "How much\nto mix.", "default": 0.0}, "own": True}}
 RECIPE = {"name": "classification", "description": "one label [each]", "models": MODELS, "options_schema": OPTIONS}
 CATALOG = {"recipes": [RECIPE], "data": [{"name": "digits", "description": "handwritten"}], "train_schema": {}}
 
