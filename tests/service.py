@@ -17,6 +17,7 @@ from jobs.states import Intent, State
 from jobs.store import attempts, hosts, jobs, reports
 from jobs.tables import Attempt, Checkpoint, Job, JobEvent, Lease, Metric, Placement
 from tests import laws, program
+from tests.catalog import known_catalog
 from tests.children import start_child
 from tests.waiting import wait_until
 from worker import cgroups
@@ -46,7 +47,11 @@ def program_train(*, steps: int = PROGRAM_STEPS, pace_s: float = PROGRAM_PACE_S)
 class Service:
     """Workers of one or more hosts, each a process that the test may kill, and the queries that tests ask."""
 
-    def __init__(self, database_url: str, broker_url: str, folder: Path, **settings: object) -> None:
+    def __init__(
+        self, database_url: str, broker_url: str, folder: Path, *, asks_trainer: bool = False, **settings: object
+    ) -> None:
+        """Only with `asks_trainer` does each worker ask for its trainer's catalog; else it is that of another one."""
+        self._asks_trainer = asks_trainer
         self.database = Database(database_url)
         self.folder = folder
         self._environment = {
@@ -104,6 +109,7 @@ class Service:
             log=self.folder / f"{log_name or host_name}.log",
             folder=self.folder,
             environment=os.environ
+            | ({} if self._asks_trainer else known_catalog())
             | self._environment
             | {"RANKZERO_HOST_NAME": host_name, "RANKZERO_RUN_ROOT": str(run_root)}
             | {f"RANKZERO_{name.upper()}": str(value) for name, value in settings.items()},

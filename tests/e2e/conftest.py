@@ -27,7 +27,7 @@ def client(
     url = postgres_session.create_database(template=migrated_postgres_template)
     make_key(folder / "key")
     hooks: dict[str, Any] = {"key_file": folder / "key", "webhook_allow": "127.0.0.1"}  # receivers on this machine
-    with Service(url, valkey_session.url, folder, simulated_devices=12, **hooks) as service:
+    with Service(url, valkey_session.url, folder, asks_trainer=True, simulated_devices=12, **hooks) as service:
         service.start_worker(cpu_slots=2)
         wait_until(service.catalog_is_known, timeout_s=60, what="the worker to publish its catalog")
         with ApiServer(url, folder, broker_url=valkey_session.url, **hooks) as api, api.client() as client:

@@ -28,7 +28,7 @@ LEASE_S = 15
 HEARTBEAT_S = 3
 TICK_S = 2
 """Of hosts other than `alpha`, whose workers mostly stand by: each tick is paid for in time of a processor."""
-SETTINGS: dict[str, object] = {
+SETTINGS: dict[str, Any] = {
     "lease_s": LEASE_S,
     "heartbeat_s": HEARTBEAT_S,
     "host_timeout_s": 6,
