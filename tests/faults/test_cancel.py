@@ -49,14 +49,14 @@ def test_a_queued_job_is_cancelled_at_once_and_never_runs(service: Service) -> N
     service.set_intent(job_id, Intent.CANCEL)
     assert service.job(job_id).state == State.CANCELLED
     service.start_worker()
-    after = service.submit("0", train={"epochs": 1})
+    after = service.submit_program("0", steps=1)
     service.wait_for(after, State.SUCCEEDED)
     assert service.attempts(job_id) == []
 
 
 def test_a_paused_job_frees_its_devices_and_resumes_from_where_it_was(service: Service) -> None:
     service.start_worker()
-    job_id = service.submit("0", train={"epochs": 6})
+    job_id = service.submit("0", train={"epochs": 3})
     service.wait_for_step(job_id, 3)
     service.set_intent(job_id, Intent.PAUSE)
     service.wait_for(job_id, State.PAUSED)

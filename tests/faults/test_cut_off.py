@@ -75,7 +75,7 @@ def test_a_run_that_finished_in_an_outage_longer_than_its_lease_succeeds_though_
 ) -> None:
     # An expiry is held back for two heartbeats: time for the supervisor to find its way back.
     service.start_worker(database_url=proxy.url, heartbeat_s=3)
-    job_id = service.submit("0", train={"epochs": 1})
+    job_id = service.submit_program("0")
     service.wait_for(job_id, State.RUNNING)
     run_dir = RunDir(Path(service.placement(job_id).run_dir))
     supervisor = psutil.Process(service.supervisor_pid(job_id))

@@ -18,8 +18,9 @@ import pytest
 
 from rankzero.client import Client
 from rankzero.embedded import OWNER_VARIABLE
+from tests.catalog import known_catalog
 from tests.children import start_child
-from tests.service import DIGITS
+from tests.service import DIGITS, program_train
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(300)
@@ -37,7 +38,7 @@ class Up:
             [*command(), "--data-dir", str(self.data_dir), "--simulated-devices", "2", "--json"],
             log=self.output,
             folder=folder,
-            environment=environment(),
+            environment=environment() | known_catalog() | {"RANKZERO_SCRIPTS": "on"},
         )
         wait_until(self._is_up, timeout_s=60, what=lambda: f"the service to be up; it says:\n{self.output.read_text()}")
         self.url: str = self._document()["url"]
@@ -67,6 +68,9 @@ class Up:
 
     def submit(self, **train: Any) -> int:
         return self.client.submit(device="0,1", train=DIGITS | train).id
+
+    def submit_program(self, steps: int) -> int:
+        return self.client.submit(device="0,1", train=program_train(steps=steps)).id
 
     def broker_state(self) -> str:
         state = httpx2.get(f"{self.url}/readyz").json()["broker"]
@@ -128,7 +132,7 @@ def test_nothing_is_alive_soon_after_a_sigkill_of_the_first_process(up: Up) -> N
 
 
 def test_ctrl_c_ends_everything_in_order_and_the_job_goes_on_after_the_next_start(up: Up, tmp_path: Path) -> None:
-    job_id = up.submit(epochs=3)
+    job_id = up.submit_program(steps=100)
     up.wait_for_step(job_id)
 
     up.process.send_signal(signal.SIGINT)
@@ -157,7 +161,7 @@ def test_sigterm_ends_everything_as_ctrl_c_does_and_the_key_of_its_secrets_is_it
 
 @pytest.mark.parametrize("name", ["broker", "api", "worker"])
 def test_a_part_that_dies_is_started_again_and_a_job_under_way_succeeds_in_the_same_attempt(up: Up, name: str) -> None:
-    job_id = up.submit(epochs=2)
+    job_id = up.submit_program(steps=100)
     up.wait_for_step(job_id)
     victim = up.pid_of(name)
     assert victim is not None
@@ -167,7 +171,7 @@ def test_a_part_that_dies_is_started_again_and_a_job_under_way_succeeds_in_the_s
     wait_until(lambda: up.pid_of(name) not in (None, victim), timeout_s=20, what=f"the {name} to be started again")
     job = up.client.wait(job_id, timeout_s=120)
     assert (job.state, job.attempt) == ("succeeded", 1)
-    second = up.client.wait(up.submit(epochs=1), timeout_s=120)
+    second = up.client.wait(up.submit_program(steps=1), timeout_s=120)
     assert second.state == "succeeded"
 
 

@@ -11,12 +11,13 @@ from tests.service import Service
 
 pytestmark = pytest.mark.timeout(240)  # whole runs, several in a row
 
-LONG = {"epochs": 4}
+LONG = 100
+"""Steps: some seconds."""
 
 
 def test_the_run_goes_on_when_its_worker_is_killed(service: Service) -> None:
     worker = service.start_worker()
-    job_id = service.submit("0", train=LONG)
+    job_id = service.submit_program("0", steps=LONG)
     service.wait_for_step(job_id, 3)
     worker.kill()
     worker.wait()
@@ -27,7 +28,7 @@ def test_the_run_goes_on_when_its_worker_is_killed(service: Service) -> None:
 
 def test_a_killed_rank_is_named_and_the_job_is_retried(service: Service) -> None:
     service.start_worker()
-    job_id = service.submit(train=LONG)
+    job_id = service.submit_program(steps=LONG)
     service.wait_for_step(job_id, 3)
     os.kill(rank_pid(service, job_id, rank=1), signal.SIGKILL)
     service.wait_for(job_id, State.SUCCEEDED)
@@ -39,7 +40,7 @@ def test_a_killed_rank_is_named_and_the_job_is_retried(service: Service) -> None
 
 def test_a_job_whose_supervisor_dies_again_and_again_fails_within_its_budget(service: Service) -> None:
     service.start_worker()
-    job_id = service.submit("0", train=LONG, max_retries=1)
+    job_id = service.submit_program("0", steps=LONG, max_retries=1)
     for attempt in (1, 2):
         service.wait_for_attempt(job_id, attempt)
         os.kill(service.supervisor_pid(job_id), signal.SIGKILL)
@@ -51,7 +52,7 @@ def test_a_job_whose_supervisor_dies_again_and_again_fails_within_its_budget(ser
 
 def test_runs_that_end_with_their_worker_are_saved_first_and_spend_no_retry(service: Service) -> None:
     worker = service.start_worker(runs_outlive_worker=False)
-    job_id = service.submit("0", train=LONG)
+    job_id = service.submit("0", train={"epochs": 3})  # what saves itself when it is asked to stop
     service.wait_for_step(job_id, 3)
     worker.terminate()
     worker.wait(timeout=60)

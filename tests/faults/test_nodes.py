@@ -19,7 +19,7 @@ from worker.processes import marked_processes
 pytestmark = pytest.mark.timeout(300)
 
 LEASE_S = 8
-LONG = {"epochs": 4}
+LONG = {"epochs": 2, "save_every": 4}
 
 
 @pytest.fixture

@@ -10,8 +10,12 @@ from jobs.store import maintenance
 from tests.object_store import ROOT, ObjectStore
 from tests.service import Service
 from tests.waiting import wait_until
+from trainer.run_dir import RunDir
 
 pytestmark = pytest.mark.timeout(240)  # six runs, some of them side by side
+
+PACE_S = 0.2
+"""A step takes so long that a job is far from its end when it is paused."""
 
 
 @pytest.fixture(autouse=True)
@@ -25,8 +29,8 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
 
 def pause_one(service: Service, checkpoint_root: str | None) -> int:
     """Bring a job to where it is paused in the middle of its training, and return its id."""
-    job_id = service.submit({"count": 1}, checkpoint_root=checkpoint_root)
-    service.wait_for_step(job_id, 1)
+    job_id = service.submit_program({"count": 1}, pace_s=PACE_S, checkpoint_root=checkpoint_root)
+    service.wait_for_checkpoint(job_id)
     service.set_intent(job_id, Intent.PAUSE)
     service.wait_for(job_id, State.PAUSED)
     return job_id
@@ -36,7 +40,7 @@ def test_a_paused_job_goes_on_on_another_host_where_its_checkpoint_can_be_read_a
     service: Service, tmp_path: Path
 ) -> None:
     service.start_worker("alpha")
-    undisturbed = service.submit({"count": 1})
+    undisturbed = service.submit_program({"count": 1})
     service.wait_for(undisturbed, State.SUCCEEDED)
     roots = {"store": ROOT, "folder": str(tmp_path / "shared"), "nowhere": None}
     paused = {name: pause_one(service, root) for name, root in roots.items()}
@@ -50,11 +54,11 @@ def test_a_paused_job_goes_on_on_another_host_where_its_checkpoint_can_be_read_a
     for job_id in paused.values():
         service.set_intent(job_id, Intent.RUN)
 
-    for name, place in (("store", "/resume/step-"), ("folder", f"continues from {tmp_path}/shared/job-")):
+    for name, place in (("store", "/resume/step-"), ("folder", f"{tmp_path}/shared/job-")):
         service.wait_for(paused[name], State.SUCCEEDED)
         assert service.placement(paused[name]).host_name == "beta"
         assert service.attempts(paused[name])[-1].resumed_step
-        assert place in service.story(paused[name])
+        assert place in str(RunDir(Path(service.placement(paused[name]).run_dir)).read_config().resume)
         service.assert_same_series(paused[name], undisturbed)
     wait_until(
         lambda: "is on alpha only" in str(service.job(paused["nowhere"]).reason),

@@ -23,7 +23,7 @@ def journal_steps(service: Service, job_id: int) -> list[int]:
 
 def test_ten_queued_jobs_finish_though_the_broker_forgets_them(service: Service, valkey: ValkeyServer) -> None:
     service.start_worker()
-    job_ids = [service.submit_program(str(index % 2), steps=20) for index in range(10)]
+    job_ids = [service.submit_program(str(index % 2), steps=5) for index in range(10)]
     service.wait_for(job_ids[0], State.RUNNING, State.SUCCEEDED)
     valkey.flushall()
     for job_id in job_ids:
@@ -34,7 +34,7 @@ def test_ten_queued_jobs_finish_though_the_broker_forgets_them(service: Service,
 
 def test_training_goes_on_while_the_database_is_down_for_20_s(service: Service, postgres: PostgresServer) -> None:
     service.start_worker()
-    job_id = service.submit(train={"epochs": 12})
+    job_id = service.submit_program(steps=60, pace_s=0.4)
     service.wait_for_step(job_id, 3)
     placement = service.placement(job_id)
     journal = RunDir(Path(placement.run_dir)).journal

@@ -16,10 +16,10 @@ def steps(service: Service, job_id: int, attempt: int) -> list[int]:
 
 def test_a_preempted_job_saves_makes_room_and_finishes_later_as_if_it_had_been_left_alone(service: Service) -> None:
     service.start_worker(preemption_patience_s=0)  # these runs are over within seconds anyhow
-    undisturbed = service.submit("0", train={"epochs": 6})
-    victim = service.submit("1", train={"epochs": 6}, priority=10, preemptible=True, max_retries=0)
+    undisturbed = service.submit("0", train={"epochs": 3})
+    victim = service.submit("1", train={"epochs": 3}, priority=10, preemptible=True, max_retries=0)
     service.wait_for_step(victim, 3)
-    urgent = service.submit("1", train={"epochs": 1}, priority=90)
+    urgent = service.submit_program("1", steps=5, priority=90)
 
     for job_id in (urgent, victim, undisturbed):
         service.wait_for(job_id, State.SUCCEEDED)
