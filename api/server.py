@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+import structlog
 import uvicorn
 from fastapi import FastAPI, Request
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -15,6 +16,8 @@ from api.feed.reader import reader_of
 TAKEN_WITHIN_S = 60
 """For how long, in seconds, a client's machine may leave unanswered what it is sent on a stream. By default Linux waits
 a quarter of an hour for one that has lost its power or its network, and for ever for one that does not read."""
+
+log = structlog.get_logger()
 
 
 class Protocol(H11Protocol):
@@ -39,6 +42,8 @@ class Server(uvicorn.Server):
         It stays to the end, and to look through it takes a tenth of a second, which is some request's to wait.
         """
         await super().startup(sockets)
+        listeners = [listener for server in getattr(self, "servers", ()) for listener in server.sockets]
+        log.info("listening", at=[_named(listener.getsockname()) for listener in listeners])
         gc.collect()
         gc.freeze()
 
@@ -46,6 +51,11 @@ class Server(uvicorn.Server):
         """End the streams, then all else as usual."""
         reader_of(self._app).close()
         await super().shutdown(sockets)
+
+
+def _named(address: Any) -> str:
+    """The address of a listener, of IP or in the file system, as it is written."""
+    return f"{address[0]} port {address[1]}" if isinstance(address, tuple) else str(address)
 
 
 def cut_of(request: Request) -> Callable[[], None]:

@@ -181,3 +181,7 @@ if __name__ == "__main__":
         upgrade(get_settings().database_url)
     except InvalidSettingsError as invalid:
         sys.exit(f"rankzero: {invalid}")
+    except AWAY as failed:
+        sys.exit(f"rankzero: the database that RANKZERO_DATABASE_URL names: {str(failed).splitlines()[0]}")
+    except (exc.ArgumentError, exc.NoSuchModuleError):
+        sys.exit("rankzero: RANKZERO_DATABASE_URL is neither postgresql+psycopg://… nor sqlite:///file")

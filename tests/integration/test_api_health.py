@@ -1,5 +1,6 @@
 """Liveness and readiness."""
 
+import json
 from pathlib import Path
 
 from tests.api_server import ApiServer
@@ -23,3 +24,9 @@ def test_a_database_without_the_schema_is_not_ready_and_says_what_to_do(
         answer = api.http.get("/readyz")
     assert answer.status_code == 503
     assert "python -m jobs.database upgrade" in answer.json()["detail"]
+
+
+def test_a_process_that_has_begun_to_serve_says_where_in_its_log(sqlite_url: str, tmp_path: Path) -> None:
+    with ApiServer(sqlite_url, tmp_path) as api:
+        first = json.loads(api.log.read_text().splitlines()[0])
+    assert (first["event"], first["at"]) == ("listening", [api.url.removeprefix("http://").replace(":", " port ")])

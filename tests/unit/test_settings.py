@@ -100,6 +100,26 @@ def test_a_program_with_settings_that_cannot_be_ends_with_one_line_that_names_th
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql+psycopg://me:hidden@127.0.0.1:1/rankzero", "Connection refused"),
+        ("nonsense", "is neither postgresql+psycopg://… nor sqlite:///file"),
+        ("oracledb2://127.0.0.1/rankzero", "is neither postgresql+psycopg://… nor sqlite:///file"),
+    ],
+)
+def test_the_schema_of_a_database_that_cannot_be_reached_is_refused_in_one_line(url: str, said: str) -> None:
+    environment = os.environ | {"RANKZERO_DATABASE_URL": url}
+    command = [sys.executable, "-m", "jobs.database", "upgrade"]
+
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert said in done.stderr
+    assert "RANKZERO_DATABASE_URL" in done.stderr
+    assert "hidden" not in done.stderr
+
+
 def test_the_run_root_is_absolute_wherever_the_process_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
