@@ -38,8 +38,9 @@ def test_classification_learns(client: Client) -> None:
         data="synthetic",
         options={"synthetic": {"train": 400, "val": 200}},
         image_size=16,
-        epochs=2,
-        lr=1e-3,
+        batch=32,
+        epochs=3,
+        lr=2e-3,
     )
     assert found["val/accuracy"] > 0.5  # guessing: 0.1
     assert found["val/accuracy"] <= found["val/top5"] <= 1
