@@ -1,11 +1,15 @@
 """The console: rich's, on which no text of somebody else's moves the cursor or passes for another."""
 
+import os
 from collections.abc import Iterable
+from typing import Any
 
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+WIDEST = 100_000
+"""Columns where nothing sets a limit."""
 _CONTROLS = {*range(0x20), *range(0x7F, 0xA0)} - {ord("\t"), ord("\n")}
 _TURNS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 """What turns the direction of the text after it."""
@@ -19,7 +23,13 @@ def plain(text: str) -> str:
 
 
 class Console(rich.console.Console):
-    """Where people read what the service says."""
+    """Where people read what the service says. What is no terminal has lines of any length: a row is one line, to be
+    searched and counted, unless COLUMNS says how wide it is."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if options.get("width") is None and not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = WIDEST
 
     @property
     def can_redraw(self) -> bool:

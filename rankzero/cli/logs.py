@@ -57,8 +57,10 @@ def logs(  # noqa: PLR0917  # Typer passes by name; each is an option of the com
         lines.close()
         if not printed:
             # A run of the built-in recipes prints nothing unless something is odd: its numbers are metrics.
-            told = "have printed nothing" if search is None else f"have printed no line with {search!r} in it"
-            Console(stderr=True).print(f"the ranks of job {job_id} {told}", highlight=False, markup=False)
+            told = "nothing" if search is None else f"no line with {search!r} in it"
+            who = f"rank {rank} of job {job_id} has" if rank is not None else f"the ranks of job {job_id} have"
+            when = "" if attempt is None else f" in attempt {attempt}"
+            Console(stderr=True).print(f"{who} printed {told}{when}", highlight=False, markup=False)
 
 
 def _followed(

@@ -27,6 +27,20 @@ def test_a_name_that_would_move_the_cursor_is_shown_without(is_terminal: bool) -
     assert not set(written.getvalue()) & {"\x1b", "\x07", "\x9b", "\r", "\u202e"}
 
 
+@pytest.mark.parametrize(("columns", "lines"), [(None, 1), ("40", 4)])
+def test_a_row_is_one_line_where_no_terminal_and_no_variable_says_how_wide_it_is(
+    monkeypatch: pytest.MonkeyPatch, columns: str | None, lines: int
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    written = io.StringIO()
+    table = Table(box=None, show_header=False)
+    table.add_row("1", "waits " * 20)
+    Console(file=written).print(table)
+    assert len(written.getvalue().splitlines()) == lines
+
+
 def test_colours_and_lines_of_our_own_stay() -> None:
     written = io.StringIO()
     Console(file=written, force_terminal=True, color_system="standard").print("[red]failed[/red]\nδλ 😀")
