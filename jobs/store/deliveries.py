@@ -25,6 +25,8 @@ AT_ONCE = 4
 """Deliveries of one webhook that are being sent at once, over all workers."""
 WAITS_S = (5, 30, 300, 1800, 7200, 18_000, 36_000, 36_000)
 """Seconds between one try and the next, as Standard Webhooks recommends; after the last of them it is given up."""
+UNTOLD = "the workers that sent it have not lived to tell what came of it"
+"""The error of a delivery that is given up after as many tries as others, with none after the last claim."""
 JITTER = 0.2
 """Share of such a wait that is added to it at most: what failed together does not come back together."""
 
@@ -83,6 +85,11 @@ def claim(session: Session, webhook_id: int) -> Claim | None:
     delivery = session.scalars(due, execution_options={"populate_existing": True}).one_or_none()
     if delivery is None:
         return None
+    if delivery.tries > len(WAITS_S):  # and of the last of them nobody has told: what ends each worker would go on to
+        _log(session, delivery.id, Try(at=at, took_ms=0, status=None, error=UNTOLD))
+        delivery.due_at, delivery.claimed_at, delivery.given_up_at = None, None, at
+        session.flush()
+        return claim(session, webhook_id)
     delivery.claimed_at, delivery.due_at = at, at + timedelta(seconds=CLAIMED_S)
     delivery.tries += 1
     return Claim(
@@ -97,11 +104,7 @@ def conclude(session: Session, claim: Claim, made: Try) -> None:
     """
     at = now(session)
     delivery = session.get_one(Delivery, claim.delivery_id, populate_existing=True, with_for_update=True)
-    session.add(
-        DeliveryTry(
-            delivery_id=claim.delivery_id, at=made.at, took_ms=made.took_ms, status=made.status, error=made.error
-        )
-    )
+    _log(session, claim.delivery_id, made)
     if made.arrived:
         delivery.delivered_at, delivery.given_up_at = delivery.delivered_at or at, None
         delivery.due_at = delivery.claimed_at = None
@@ -112,6 +115,12 @@ def conclude(session: Session, claim: Claim, made: Try) -> None:
             delivery.due_at = at + timedelta(seconds=wait_s)
         else:
             delivery.due_at, delivery.given_up_at = None, at
+
+
+def _log(session: Session, delivery_id: int, made: Try) -> None:
+    session.add(
+        DeliveryTry(delivery_id=delivery_id, at=made.at, took_ms=made.took_ms, status=made.status, error=made.error)
+    )
 
 
 def release(session: Session, claim: Claim, *, wait_s: float) -> None:

@@ -149,6 +149,22 @@ def test_a_claim_whose_worker_died_is_sent_by_another_with_the_same_id(database:
     assert look(database, webhook_id, delivery_id).tries == 2
 
 
+def test_a_message_with_which_each_worker_dies_is_given_up_as_one_that_fails(
+    database: Database, webhook_id: int
+) -> None:
+    (delivery_id,) = write(database, webhook_id)
+    for _ in range(len(WAITS_S) + 1):
+        assert claimed(database, webhook_id).delivery_id == delivery_id
+        pass_time(database, delivery_id)
+    (other_id,) = write(database, webhook_id)
+
+    assert claimed(database, webhook_id).delivery_id == other_id
+
+    delivery = look(database, webhook_id, delivery_id)
+    assert (delivery.due_at, delivery.given_up_at is None) == (None, False)
+    assert [each.error for each in delivery.log] == [deliveries.UNTOLD]
+
+
 def test_a_delivered_message_is_over_and_its_tries_are_kept(database: Database, webhook_id: int) -> None:
     (delivery_id,) = write(database, webhook_id)
     conclude(database, claimed(database, webhook_id), REFUSED)
