@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import typer.main
 
+from api.queries import JobQuery
 from rankzero.cli.app import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -77,3 +78,8 @@ def test_every_command_and_option_says_what_it_is(name: str) -> None:
     command = COMMANDS[name]
     assert command.help.endswith(".")
     assert [each.name for each in command.params if each.param_type_name == "option" and not each.help] == []
+
+
+def test_jobs_are_listed_by_every_filter_of_the_api() -> None:
+    filters = set(JobQuery.model_fields) - {"cursor", "size", "fields"}
+    assert filters <= {parameter.name for parameter in COMMANDS["ls"].params}
