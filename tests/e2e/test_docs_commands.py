@@ -48,7 +48,7 @@ class Around:
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     """Files that its reader has, by name."""
     replaced: Mapping[str, str] = field(default_factory=dict)
-    """What the page says, and what is said in its place: fewer epochs, smaller pictures, ports that are free."""
+    """What the page says, and what is said in its place: fewer epochs and devices, smaller pictures, free ports."""
 
 
 def small(text: str) -> str:
@@ -79,6 +79,9 @@ AROUND = {
             '"epochs": 5': '"epochs": 1',
             "image_size=32": "image_size=16",
             '"image_size": 32': '"image_size": 16',
+            # Of its trainings one is on two devices.
+            "--device 0,1": "--device 0",
+            'device="0,1"': 'device="0"',
         },
     ),
     # `plan` takes the flags of `submit`, and is as much of it as other tests leave to be done.
