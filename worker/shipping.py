@@ -21,12 +21,12 @@ from trainer.journal import CheckpointSaved, Completed, EpochEnd, Log, Metrics, 
 from trainer.run_dir import RunDir
 from worker import storage
 from worker.clock import clock
+from worker.log_pieces import read_piece
 
 BATCH = 500
 """Records in one transaction: enough to catch up fast, few enough to keep a transaction short."""
 CLASSES = 100
 """With more, each class's figures stay in the journal: an event is there to be read, and epochs are many."""
-PIECE_BYTES = 64 * 1024
 
 log = structlog.get_logger()
 
@@ -106,7 +106,7 @@ class Shipper:
         first = self._placement.node_rank * len(self._placement.devices)
         for rank, local_rank in enumerate(range(len(self._placement.devices)), start=first):
             start = offsets.get(rank, 0)
-            raw = _read_piece(self._run_dir.log(local_rank), start, final=final)
+            raw = read_piece(self._run_dir.log(local_rank), start, final=final)
             limit = get_settings().log_limit_bytes
             if not raw or start >= limit:
                 continue
@@ -195,17 +195,3 @@ def _checkpoint(record: CheckpointSaved, placement: Placement) -> reports.Checkp
         # A program may save outside of its run directory, where nothing is known of who else can read it.
         storage=storage.storage_of_run(folder) if path.is_relative_to(folder) else None,
     )
-
-
-def _read_piece(path: Path, start: int, *, final: bool) -> bytes:
-    """The next whole lines of a log, at most PIECE_BYTES; a longer line, or the last one when `final`, as it is."""
-    try:
-        with path.open("rb") as file:
-            file.seek(start)
-            raw = file.read(PIECE_BYTES)
-    except FileNotFoundError:
-        return b""
-    if final or len(raw) == PIECE_BYTES:
-        whole = raw.rfind(b"\n") + 1
-        return raw[:whole] if whole and len(raw) == PIECE_BYTES else raw
-    return raw[: raw.rfind(b"\n") + 1]
