@@ -45,8 +45,8 @@ STREAMS_WAIT_S = 10
 """For how long whoever may open no stream more is asked to wait, in seconds."""
 PLACES = ("body", "query", "path", "header", "cookie")
 """What FastAPI puts before a field's own path."""
-WITH_SPEC = ("/jobs", "/jobs/plan")
-"""The paths whose body is a spec."""
+WITH_SPEC = ("submit_job", "plan_job")
+"""The operations whose body is a spec."""
 
 log = structlog.get_logger()
 
@@ -227,8 +227,7 @@ async def _invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     if isinstance(error.body, bytes):
         return problem(415, "the body is not JSON by its header; send Content-Type: application/json")
-    is_spec = request.method == "POST" and request.url.path in WITH_SPEC
-    return _invalid_fields(error.errors(), of_spec=is_spec)
+    return _invalid_fields(error.errors(), of_spec=request.scope["route"].name in WITH_SPEC)
 
 
 async def _invalid_spec(_request: Request, error: Exception) -> Response:

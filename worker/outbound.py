@@ -84,7 +84,7 @@ class _Backend(httpcore2.NetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ARG002  # the time left is what counts  # the request as a whole has one
+        timeout: float | None = None,  # noqa: ARG002  # the request as a whole has one
         local_address: str | None = None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:

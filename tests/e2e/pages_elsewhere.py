@@ -22,7 +22,7 @@ IN_TESTS = {
     "test_the_command_on_the_page_of_streams_follows",
     "curl -X POST http://127.0.0.1:8000/webhooks -H 'Content-Type: application/json' \\": "tests/integration/"
     "test_api_webhooks.py::test_the_command_of_the_page_registers_a_webhook",
-    "from http.server import BaseHTTPRequestHandler, HTTPServer": "tests/integration/test_webhook_delivery.py::"
+    "from http.server import BaseHTTPRequestHandler, HTTPServer": "tests/integration/test_webhooks_page.py::"
     "test_the_receiver_of_the_page_takes_what_is_signed_with_its_key_and_nothing_else",
     "python -m api": "tests/integration/test_api_traces.py::"
     "test_a_request_is_a_span_of_its_callers_trace_with_its_id_and_probes_are_none",

@@ -13,7 +13,7 @@ from jobs.states import Intent, Outcome
 from jobs.store import attempts, jobs
 from jobs.tables import Placement
 from tests.integration.store.conftest import Service
-from tests.integration.store.test_reports import write_run
+from tests.integration.written_run import write_run
 from tests.mounts import read_only
 from trainer.config import TrainConfig
 from trainer.error_report import ErrorReport

@@ -1,17 +1,13 @@
 """What workers send to webhooks: signed, at least once, and with no receiver waiting for another."""
 
 import json
-import os
-import re
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from sqlalchemy import update
 from standardwebhooks import Webhook as Signature
@@ -24,17 +20,13 @@ from jobs.spec import JobSpec
 from jobs.states import Intent
 from jobs.store import deliveries, jobs, outbox, webhooks
 from jobs.tables import Delivery, Webhook
-from jobs.webhooks import new_signing_key
 from tests.api_server import NO_BROKER, TRAIN
-from tests.children import start_child
-from tests.ports import PortClaim
 from tests.receiver import Answer, Received, Receiver
 from tests.service import Service
 from tests.waiting import wait_until
 from worker import webhooks as sender
 from worker.webhooks import Webhooks
 
-PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
 LOOPBACK = "127.0.0.0/8"
 
 
@@ -385,39 +377,6 @@ def test_what_is_old_and_over_is_forgotten(database: Database, receiver: Receive
         wait_until(
             lambda: not list(log_of(database, webhook_id)), timeout_s=30, what="the old delivery to be forgotten"
         )
-
-
-def test_the_receiver_of_the_page_takes_what_is_signed_with_its_key_and_nothing_else(tmp_path: Path) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    key, other_key = new_signing_key(), new_signing_key()
-    claim = PortClaim()
-    program = program.replace('"whsec_…"', repr(key)).replace("9000", str(claim.port))
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    log = tmp_path / "receiver.log"
-    page = start_child([sys.executable, "-c", program], log=log, folder=tmp_path, environment=environment)
-    url = f"http://127.0.0.1:{claim.port}/"
-    body = json.dumps({"type": "job.failed", "data": {"job": {"id": 7}}})
-
-    def answers(status: int, signed_with: str) -> bool:
-        at = datetime.now(UTC)
-        headers = {
-            "webhook-id": "msg_1",
-            "webhook-timestamp": str(int(at.timestamp())),
-            "webhook-signature": Signature(signed_with).sign("msg_1", at, body),
-        }
-        try:
-            return httpx2.post(url, content=body, headers=headers, timeout=10).status_code == status
-        except httpx2.TransportError:
-            return False
-
-    try:
-        wait_until(lambda: answers(204, key), timeout_s=30, what=lambda: f"the receiver to answer: {log.read_text()}")
-        assert answers(400, other_key)
-        assert "job.failed 7" in log.read_text().splitlines()
-    finally:
-        page.kill()
-        page.wait()
-        claim.release()
 
 
 def verified(key: str, request: Received) -> Any:

@@ -12,12 +12,13 @@ from jobs.states import Outcome
 from jobs.store import attempts, output, reports
 from jobs.store import checkpoints as stored
 from jobs.store.reports import CheckpointFile, LogPiece, MetricPoint
-from jobs.tables import Checkpoint, LogChunk, Metric, MetricBucket, Placement
+from jobs.tables import Checkpoint, Metric, Placement
 from tests.integration.store.conftest import Service
+from tests.integration.store.reported import logs, refreshed, series
 from tests.integration.store.statements import executed
-from trainer.journal import CheckpointSaved, Completed, EpochEnd, JournalWriter, Log, Metrics, Started
+from trainer.journal import CheckpointSaved
 from trainer.run_dir import RunDir
-from worker.shipping import CLASSES, Shipper
+from worker.shipping import Shipper
 
 AT = datetime(2024, 5, 1, 12, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -43,34 +44,15 @@ def add(service: Service, placement: Placement, *reported: MetricPoint | Checkpo
                     reports.add_logs(session, placement, [each])
 
 
-def series(service: Service, job_id: int, **limits: Any) -> list[tuple[str, int, float | None]]:
-    with service.database.session_scope(read_only=True) as session:
-        rows = session.scalars(reports.select_metrics(job_id, **limits)).all()
-        return [(row.name, row.step, row.value) for row in rows]
-
-
 def checkpoints(service: Service, job_id: int, *, with_removed: bool = False) -> list[Checkpoint]:
     with service.database.session_scope(read_only=True) as session:
         return list(session.scalars(reports.select_checkpoints(job_id, with_removed=with_removed)))
-
-
-def logs(service: Service, job_id: int, **limits: Any) -> list[LogChunk]:
-    with service.database.session_scope(read_only=True) as session:
-        return list(session.scalars(reports.select_logs(job_id, **limits)))
 
 
 def next_attempt(service: Service, placement: Placement) -> Placement:
     service.end(placement, Outcome.LOST)
     (again,) = service.plan()
     return service.claim(again)
-
-
-def refreshed(service: Service, placement: Placement) -> Placement:
-    """The placement as the database has it now, with the run directory that the test has given it."""
-    with service.database.session_scope(read_only=True) as session:
-        again = attempts.get_placement(session, placement.id)
-    again.run_dir = placement.run_dir
-    return again
 
 
 def test_a_metric_series_takes_the_newest_attempt_at_each_step(service: Service) -> None:
@@ -279,108 +261,6 @@ def test_a_new_attempt_begins_with_no_progress(service: Service) -> None:
     next_attempt(service, first)
 
     assert service.job(first.job_id).progress is None
-
-
-def test_a_run_directory_is_in_the_database_once_however_often_it_is_shipped(service: Service, tmp_path: Path) -> None:
-    placement = service.claim(service.launch("0,1"))
-    placement.run_dir = str(tmp_path)
-    write_run(RunDir(tmp_path))
-    Shipper(service.database, placement).ship(final=True)
-    before = service.everything()
-
-    Shipper(service.database, refreshed(service, placement)).ship(final=True)
-
-    assert service.everything() == before
-    job = service.job(placement.job_id)
-    assert job.state == "running"
-    assert job.progress == {
-        "world_size": 2,
-        "batch": 64,
-        "batch_per_rank": 32,
-        "accumulate": 4,
-        "micro_batches": 1,
-        "epochs": 1,
-        "steps_per_epoch": 2,
-        "total_steps": 2,
-        "parameters": 99,
-        "step": 2,
-        "epoch": 1,
-        "values": {"loss": None, "accuracy": 0.97},
-    }
-    assert series(service, job.id) == [("loss", 1, 0.5), ("loss", 2, None)]
-    assert [chunk.text for chunk in logs(service, job.id)] == ["hello\n", "no newline"]
-    assert [event.kind for event in service.events(job.id)] == ["submitted", "state", "state", "log", "epoch"]
-
-
-def test_a_record_whose_values_the_database_refuses_is_named_and_the_others_are_kept(
-    postgres_service: Service, tmp_path: Path
-) -> None:
-    service = postgres_service
-    placement = service.claim(service.launch("0"))
-    placement.run_dir = str(tmp_path)
-    journal = JournalWriter(RunDir(tmp_path).journal)
-    journal.append(Started, world_size=1, devices=("cuda:0",))
-    for step, epoch in ((1, 1), (2, 2**31), (3, 1)):
-        journal.append(Metrics, step=step, epoch=epoch, values={"loss": 0.5})
-    journal.close()
-
-    Shipper(service.database, placement).ship(final=True)
-
-    assert series(service, placement.job_id) == [("loss", 1, 0.5), ("loss", 3, 0.5)]
-    with service.database.session_scope(read_only=True) as session:
-        (bucket,) = session.scalars(select(MetricBucket))
-    assert (bucket.count, bucket.first_step, bucket.last_step) == (2, 1, 3)
-    (told,) = [event.detail["message"] for event in service.events(placement.job_id) if event.kind == "log"]
-    assert told.startswith("journal record 2 (metrics) was refused")
-    assert "out of range" in told
-
-
-def test_an_epoch_tells_each_class_s_figures_unless_there_are_too_many_to_read(
-    service: Service, tmp_path: Path
-) -> None:
-    placement = service.claim(service.launch("0"))
-    placement.run_dir = str(tmp_path)
-    journal = JournalWriter(RunDir(tmp_path).journal)
-    journal.append(Started, world_size=1, devices=("cuda:0",))
-    for epoch, classes in enumerate((CLASSES, CLASSES + 1), start=1):
-        by_class = {f"class {number}": {"correct": 1.0, "samples": 2.0} for number in range(classes)}
-        journal.append(EpochEnd, epoch=epoch, step=epoch, seconds=1.5, values={}, by_class=by_class)
-    journal.close()
-
-    Shipper(service.database, placement).ship(final=True)
-
-    few, many = (event.detail for event in service.events(placement.job_id) if event.kind == "epoch")
-    assert len(few["by_class"]) == CLASSES
-    assert few["by_class"]["class 7"] == {"correct": 1.0, "samples": 2.0}
-    assert many["by_class"] == {}
-    assert many["note"] == f"figures of {CLASSES + 1} classes are only in the run directory's journal"
-
-
-def write_run(run_dir: RunDir) -> None:
-    """The files of a whole small run on two ranks."""
-    run_dir.ranks.mkdir()
-    run_dir.log(0).write_text("hello\n")
-    run_dir.log(1).write_text("no newline")
-    journal = JournalWriter(run_dir.journal)
-    journal.append(
-        Started,
-        world_size=2,
-        devices=("cuda:0", "cuda:1"),
-        batch=64,
-        batch_per_rank=32,
-        accumulate=4,
-        epochs=1,
-        steps_per_epoch=2,
-        total_steps=2,
-        parameters=99,
-    )
-    journal.append(Log, level="warning", message="one file was passed over")
-    journal.append(Metrics, step=1, epoch=1, values={"loss": 0.5})
-    journal.append(Metrics, step=2, epoch=1, values={"loss": None}, nonfinite={"loss": "nan"})
-    journal.append(CheckpointSaved, step=2, epoch=1, path="checkpoints/2.pt", sha256="0" * 64, size_bytes=10, best=True)
-    journal.append(EpochEnd, epoch=1, step=2, seconds=1.5, values={"accuracy": 0.97})
-    journal.append(Completed, step=2, epoch=1, values={"accuracy": 0.97}, best_checkpoint="checkpoints/2.pt")
-    journal.close()
 
 
 def test_the_last_lines_of_programs_that_print_none_come_to_so_much_of_each_rank_and_of_all(
