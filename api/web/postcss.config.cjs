@@ -1,0 +1,2 @@
+// Mantine's mixins for colour schemes and breakpoints, in CSS modules.
+module.exports = { plugins: { "postcss-preset-mantine": {} } }

@@ -1,0 +1,5 @@
+import { PageTitle } from "../parts/PageTitle"
+
+export default function AccessPage() {
+  return <PageTitle title="Access" documentTitle="Access" />
+}

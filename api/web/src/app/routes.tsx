@@ -1,0 +1,47 @@
+/** Which page is at which path; each is loaded when it is first shown. */
+import { lazy } from "react"
+import { Redirect, Route, Switch } from "wouter"
+
+import { Empty } from "../parts/Empty"
+
+const JobsPage = lazy(() => import("../jobs/Page"))
+const NewJobPage = lazy(() => import("../newJob/Page"))
+const JobPage = lazy(() => import("../job/Page"))
+const ComparePage = lazy(() => import("../compare/Page"))
+const HostsPage = lazy(() => import("../hosts/Page"))
+const AccessPage = lazy(() => import("../access/Page"))
+const WebhooksPage = lazy(() => import("../webhooks/Page"))
+const SettingsPage = lazy(() => import("../settings/Page"))
+
+export function Routes() {
+  return (
+    <Switch>
+      <Route path="/">
+        <Redirect to="/jobs" replace />
+      </Route>
+      <Route path="/jobs" component={JobsPage} />
+      <Route path="/jobs/new" component={NewJobPage} />
+      {/* One job, and one of its tabs: `/jobs/7`, `/jobs/7/logs`. Another job is another page, with nothing kept. */}
+      <Route path="/jobs/:id/:tab?">
+        {({ id, tab }) => (/^[1-9]\d{0,14}$/.test(id) ? <JobPage key={id} id={Number(id)} tab={tab} /> : <NotFound />)}
+      </Route>
+      <Route path="/compare" component={ComparePage} />
+      <Route path="/hosts" component={HostsPage} />
+      <Route path="/access" component={AccessPage} />
+      <Route path="/webhooks" component={WebhooksPage} />
+      <Route path="/settings" component={SettingsPage} />
+      <Route>
+        <NotFound />
+      </Route>
+    </Switch>
+  )
+}
+
+function NotFound() {
+  return (
+    <>
+      <title>Not found · RankZero</title>
+      <Empty title="There is no such page" />
+    </>
+  )
+}

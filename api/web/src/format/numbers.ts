@@ -1,0 +1,39 @@
+/** Numbers as people read them, in the browser's own locale. */
+
+const COUNT = new Intl.NumberFormat()
+const PERCENT = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 0 })
+const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
+
+/** `12345` → `12,345`. */
+export function count(value: number): string {
+  return COUNT.format(value)
+}
+
+/** A metric's value with four significant digits, or by its power of ten where that is far from one; `NaN` as such. */
+export function figure(value: number | null | undefined, kind?: string | null): string {
+  if (value === null || value === undefined) return kind ? (NOT_FINITE[kind] ?? kind) : "–"
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞"
+  const size = Math.abs(value)
+  if (Number.isInteger(value) && size < 1e6) return COUNT.format(value)
+  const notation = size !== 0 && (size < 1e-3 || size >= 1e6) ? "scientific" : "standard"
+  return new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4, notation }).format(value)
+}
+
+const NOT_FINITE: Record<string, string> = { nan: "NaN", inf: "∞", "-inf": "−∞" }
+
+/** A share from 0 to 1 as whole percent. */
+export function percent(share: number): string {
+  return PERCENT.format(share)
+}
+
+/** `1536` → `1.5 KiB`; `digits` after the point at most. */
+export function bytes(value: number, digits = 1): string {
+  let unit = 0
+  let left = value
+  while (Math.abs(left) >= 1024 && unit < BYTES.length - 1) {
+    left /= 1024
+    unit += 1
+  }
+  const shown = new Intl.NumberFormat(undefined, { maximumFractionDigits: unit === 0 ? 0 : digits }).format(left)
+  return `${shown} ${BYTES[unit] ?? ""}`
+}

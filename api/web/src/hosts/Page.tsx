@@ -1,0 +1,5 @@
+import { PageTitle } from "../parts/PageTitle"
+
+export default function HostsPage() {
+  return <PageTitle title="Hosts" documentTitle="Hosts" />
+}

@@ -1,0 +1,5 @@
+import { PageTitle } from "../parts/PageTitle"
+
+export default function JobsPage() {
+  return <PageTitle title="Jobs" documentTitle="Jobs" />
+}

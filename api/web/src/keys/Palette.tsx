@@ -1,0 +1,126 @@
+/** The command palette: every action that is offered now, and any job by its number or name. */
+import { Combobox, Group, Kbd, Modal, Text, TextInput, useCombobox } from "@mantine/core"
+import { useQuery } from "@tanstack/react-query"
+import { useDeferredValue, useState } from "react"
+import { useLocation } from "wouter"
+
+import { api, data } from "../api/client"
+import { StateBadge } from "../parts/StateBadge"
+import { useAction, useActions, type Action } from "./actions"
+
+const SECTIONS = ["This page", "Jobs", "Go to", "Help"] as const
+
+export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: () => void; onClose: () => void }) {
+  useAction({ id: "palette", title: "Find a command", section: "Help", keys: "k", run: onOpen })
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title="Commands"
+      size="lg"
+      yOffset="10vh"
+      closeButtonProps={{ "aria-label": "Close" }}
+    >
+      {opened && <Search onClose={onClose} />}
+    </Modal>
+  )
+}
+
+function Search({ onClose }: { onClose: () => void }) {
+  const [text, setText] = useState("")
+  const [, go] = useLocation()
+  const combobox = useCombobox({ opened: true })
+  const words = text.trim().toLowerCase()
+  const found = useActions().filter(({ id, title }) => id !== "palette" && title.toLowerCase().includes(words))
+  const jobs = useFoundJobs(useDeferredValue(words))
+
+  const choose = (value: string) => {
+    onClose()
+    if (value.startsWith("job ")) go(`/jobs/${value.slice(4)}`)
+    else found.find(({ id }) => id === value)?.run()
+  }
+
+  return (
+    <Combobox store={combobox} onOptionSubmit={choose} withinPortal={false}>
+      <Combobox.EventsTarget>
+        <TextInput
+          data-autofocus
+          aria-label="Command, or a job's number or name"
+          placeholder="Command, or a job's number or name"
+          value={text}
+          onChange={(event) => {
+            setText(event.currentTarget.value)
+            combobox.selectFirstOption()
+          }}
+        />
+      </Combobox.EventsTarget>
+      <Combobox.Options mah="50vh" mt="xs" style={{ overflowY: "auto" }} aria-label="Found">
+        {jobs.length > 0 && (
+          <Combobox.Group label="Found jobs">
+            {jobs.map((job) => (
+              <Combobox.Option key={job.id} value={`job ${job.id}`}>
+                <Group gap="xs" wrap="nowrap">
+                  <Text size="sm">#{job.id}</Text>
+                  <Text size="sm" truncate>
+                    {job.name}
+                  </Text>
+                  <StateBadge state={job.state} />
+                </Group>
+              </Combobox.Option>
+            ))}
+          </Combobox.Group>
+        )}
+        {SECTIONS.map((section) => (
+          <Offered key={section} section={section} actions={found.filter((action) => action.section === section)} />
+        ))}
+        {found.length + jobs.length === 0 && <Combobox.Empty>Nothing is called that</Combobox.Empty>}
+      </Combobox.Options>
+    </Combobox>
+  )
+}
+
+function Offered({ section, actions }: { section: string; actions: readonly Action[] }) {
+  if (actions.length === 0) return null
+  return (
+    <Combobox.Group label={section}>
+      {actions.map(({ id, title, keys }) => (
+        <Combobox.Option key={id} value={id}>
+          <Group justify="space-between">
+            <span>{title}</span>
+            {keys && <Keys keys={keys} />}
+          </Group>
+        </Combobox.Option>
+      ))}
+    </Combobox.Group>
+  )
+}
+
+export function Keys({ keys }: { keys: string }) {
+  return (
+    <Group gap={4} component="span">
+      {keys.split(" ").map((key, index) => (
+        <Kbd key={`${key} ${index}`} size="xs">
+          {key}
+        </Kbd>
+      ))}
+    </Group>
+  )
+}
+
+function useFoundJobs(words: string) {
+  const number = /^#?(\d{1,15})$/.exec(words)?.[1]
+  const byName = useQuery({
+    queryKey: ["palette", words],
+    enabled: words.length > 1 || number !== undefined,
+    staleTime: 5_000,
+    retry: false,
+    queryFn: async ({ signal }) => {
+      if (number !== undefined) {
+        const path = { job_id: Number(number) }
+        return [await data(api.GET("/jobs/{job_id}", { params: { path, query: { fields: undefined } }, signal }))]
+      }
+      return (await data(api.GET("/jobs", { params: { query: { name: words, size: 8 } }, signal }))).items
+    },
+  })
+  return byName.data ?? []
+}

@@ -1,0 +1,5 @@
+import { PageTitle } from "../parts/PageTitle"
+
+export default function NewJobPage() {
+  return <PageTitle title="NewJob" documentTitle="NewJob" />
+}

@@ -1,0 +1,5 @@
+import { PageTitle } from "../parts/PageTitle"
+
+export default function WebhooksPage() {
+  return <PageTitle title="Webhooks" documentTitle="Webhooks" />
+}
