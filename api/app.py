@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from fastapi import Depends, FastAPI
@@ -11,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import errors, observing, schema
 from api.bodies import AnnouncedLimit, refuse_ambiguous
+from api.dashboard import STATIC, add_dashboard
 from api.docs_page import add_docs
 from api.feed.places import Places
 from api.feed.reader import FeedReader, reader_of
@@ -69,10 +71,11 @@ class Application(FastAPI):
         return self.openapi_schema
 
 
-def create_app(access: Access | None = None) -> FastAPI:
+def create_app(access: Access | None = None, *, dashboard: Path = STATIC) -> FastAPI:
     """Return the application; its settings are those of the process (`jobs.settings`).
 
     `access` counts where the settings name none. Without either it asks for tokens: it cannot know who reaches it.
+    `dashboard` is the folder that the dashboard is built into.
     """
     app = Application(
         title="RankZero",
@@ -119,6 +122,7 @@ def create_app(access: Access | None = None) -> FastAPI:
     app.include_router(health.router)
     app.include_router(prometheus.router)
     add_docs(app)
+    add_dashboard(app, dashboard)
     return app
 
 

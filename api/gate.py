@@ -18,8 +18,10 @@ from jobs.database import AWAY
 from jobs.settings import get_settings
 from jobs.store import tokens
 
-OPEN = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs"})
+OPEN = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", "/", "/ui"})
 """What a load balancer asks, and what is the same for every installation; nothing else answers without a token."""
+OPEN_BELOW = ("/docs/", "/ui/")
+"""The files of that page, and of the dashboard, which asks for a token itself before it shows anything."""
 FAILURES = 10
 """Tokens that do not count which a peer may send at once; then one a minute."""
 _BEARER = re.compile(rf"(?i:bearer) +({tokens.SHAPE.pattern})")
@@ -43,7 +45,7 @@ class Gate:
             return
         if self._access is Access.LOOPBACK:
             found: Principal | Response | None = loopback.refusal(scope) or LOCAL
-        elif _is_open(scope["path"].removeprefix(scope.get("root_path", ""))):
+        elif is_open(scope["path"].removeprefix(scope.get("root_path", ""))):
             found = None
         else:
             found = await self._principal(scope)
@@ -84,8 +86,9 @@ class Gate:
         return principal
 
 
-def _is_open(path: str) -> bool:
-    return path in OPEN or path.startswith("/docs/")  # the files of that page
+def is_open(path: str) -> bool:
+    """Whether a path answers without a token."""
+    return path in OPEN or path.startswith(OPEN_BELOW)
 
 
 def _find(token: str) -> Principal | None:

@@ -1,0 +1,186 @@
+"""`/ui/`: the dashboard in a browser, as it was built into `api/static`, and the way there from `/`."""
+
+import gzip
+import threading
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import structlog
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from api.bundle import HEAD, MANIFEST, PAGE, Bundle, BundleError, File, read
+
+STATIC = Path(__file__).with_name("static")
+HASHED = "assets/"
+"""Where the build puts files whose names have a digest of their content in them: such a name is never another file."""
+BELOW = "ui/"
+"""Where a browser is sent to from `/` and `/ui`: relative to these, whatever prefix a proxy has put before them."""
+DEEPEST = 16
+"""Slashes in the path of a page: no page of the dashboard comes near this."""
+MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".ico": "image/x-icon",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".map": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+    ".webmanifest": "application/manifest+json",
+    ".woff2": "font/woff2",
+}
+"""By ending: the machine's own list may lack some, and a browser takes no script of another type."""
+GUARDS = {
+    # Mantine writes its colours into the page as a style; no script is ever written into it.
+    "Content-Security-Policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; "
+        "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+"""For the browser to enforce: the dashboard loads from here, sends to here, and is shown in no other site's page."""
+NOT_BUILT = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="5">
+<title>RankZero: the dashboard is not built</title>
+<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem }</style>
+</head>
+<body>
+<main>
+<h1>The dashboard is not built</h1>
+<p>The service runs, and its API answers all the same. In the folder of the repository, this builds the dashboard and
+says what is in its way:</p>
+<pre><code>make dashboard</code></pre>
+<p>Without make: <code>python -m api.web.build</code>. This page shows the dashboard once it is there.</p>
+</main>
+</body>
+</html>
+"""
+
+log = structlog.get_logger()
+
+
+class Newest:
+    """The newest bundle in a folder, held in memory. One that appears or is replaced counts from the next request on.
+
+    One that goes away stays in memory: for an instant of each replacement there is none in the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._manifest = folder / MANIFEST
+        self._lock = threading.Lock()
+        self._looked_at: tuple[int, int] | None = None
+        self._bundle: Bundle | None = None
+
+    def bundle(self) -> Bundle | None:
+        """Return it; None where there has been none yet."""
+        try:
+            found = self._manifest.stat()
+        except OSError:
+            return self._bundle
+        edition = (found.st_ino, found.st_mtime_ns)
+        with self._lock:
+            if edition != self._looked_at:
+                try:
+                    self._bundle = read(self._manifest.parent)
+                    self._looked_at = edition
+                except BundleError as error:
+                    # Between two builds, and gone with the next request; or for good, and then each request says so.
+                    log.warning("dashboard_unreadable", error=str(error))
+            return self._bundle
+
+
+def add_dashboard(app: FastAPI, folder: Path) -> None:
+    """Serve the dashboard that is, or will be, built into a folder. No token is asked for: it has nobody's data."""
+    newest = Newest(folder)
+
+    def root(request: Request) -> Response:
+        if "text/html" not in request.headers.get("accept", ""):
+            raise HTTPException(404)
+        return RedirectResponse(BELOW, 307, headers={"Vary": "Accept"})
+
+    def without_slash(_: Request) -> Response:
+        return RedirectResponse(BELOW, 307)
+
+    def file(request: Request) -> Response:
+        path: str = request.path_params["path"]
+        bundle = newest.bundle()
+        found = None if bundle is None else bundle.files.get(path)
+        if found is not None and path != PAGE:
+            return _answer(request, found, path)
+        depth = _depth(request)
+        if _is_file(path) or not 0 <= depth <= DEEPEST:
+            raise HTTPException(404)
+        if bundle is None:
+            return HTMLResponse(NOT_BUILT, 503, headers=GUARDS | {"Cache-Control": "no-store"})
+        return _answer(request, _page(bundle, depth), PAGE)
+
+    app.add_route("/", root, include_in_schema=False)
+    app.add_route("/ui", without_slash, include_in_schema=False)
+    app.add_route("/ui/{path:path}", file, include_in_schema=False)
+
+
+def _is_file(path: str) -> bool:
+    """Whether a path names a file rather than a page; the name of a host, in a page's, may have dots too."""
+    return path != PAGE and (path.startswith(HASHED) or PurePosixPath(path).suffix in MEDIA_TYPES)
+
+
+def _depth(request: Request) -> int:
+    """Return how many folders below `/ui/` a browser takes itself to be: it goes by the slashes that it has sent."""
+    sent: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+    root: str = request.scope.get("root_path", "")
+    return sent.count(b"/") - f"{root}/ui/".count("/")
+
+
+def _page(bundle: Bundle, depth: int) -> File:
+    """Return the page, with the address of `/ui/` in it: to that it takes the rest to be relative, and finds the API.
+
+    As a way up from where it is, it is right whatever is put before it on the way here. A proxy that takes a prefix off
+    does not say so.
+    """
+    page = bundle.files[PAGE]
+    base = b'<base href="%s">' % (b"../" * depth or b"./")
+    content = page.content.replace(HEAD, HEAD + base, 1)
+    return File(content, gzip.compress(content, mtime=0), f"{depth}-{page.digest}")
+
+
+def _answer(request: Request, file: File, path: str) -> Response:
+    is_compressed = file.compressed is not None and _takes_gzip(request.headers)
+    tag = f'"{file.digest[:20]}{"-gzip" if is_compressed else ""}"'
+    headers = GUARDS | {
+        "Cache-Control": "public, max-age=31536000, immutable" if path.startswith(HASHED) else "no-cache",
+        "ETag": tag,
+    }
+    if file.compressed is not None:
+        headers["Vary"] = "Accept-Encoding"
+    if tag in _listed(request.headers.get("if-none-match", "")):
+        return Response(status_code=304, headers=headers)
+    if is_compressed:
+        headers["Content-Encoding"] = "gzip"
+    content = file.compressed if is_compressed else file.content
+    media_type = MEDIA_TYPES.get(PurePosixPath(path).suffix, "application/octet-stream")
+    return Response(content, headers=headers, media_type=media_type)
+
+
+def _takes_gzip(headers: Mapping[str, str]) -> bool:
+    """Whether gzip is among the codings that a client takes (RFC 9110, section 12.5.3)."""
+    for each in headers.get("accept-encoding", "").lower().split(","):
+        coding, _, weight = each.partition(";")
+        if coding.strip() == "gzip":
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def _listed(if_none_match: str) -> set[str]:
+    """Return the tags in a header. A proxy that changes how an answer is compressed makes them weak."""
+    return {each.strip().removeprefix("W/") for each in if_none_match.split(",")}
