@@ -2,11 +2,21 @@
 import { Alert, Button, Code, Stack } from "@mantine/core"
 import { Component, type ReactNode } from "react"
 
-export class Failed extends Component<{ children: ReactNode }, { error: Error | null }> {
+interface FailedProps {
+  children: ReactNode
+  /** Where it is shown: another place is tried anew. */
+  at?: string
+}
+
+export class Failed extends Component<FailedProps, { error: Error | null }> {
   override state: { error: Error | null } = { error: null }
 
   static getDerivedStateFromError(error: unknown) {
     return { error: error instanceof Error ? error : new Error(String(error)) }
+  }
+
+  override componentDidUpdate(before: FailedProps) {
+    if (before.at !== this.props.at && this.state.error !== null) this.setState({ error: null })
   }
 
   override render() {

@@ -1,6 +1,6 @@
 /** What surrounds every page: navigation, the state of the connection, the palette and the keys. */
 import { AppShell, Burger, Button, Group, NavLink, Text, UnstyledButton, VisuallyHidden } from "@mantine/core"
-import { Suspense, useEffect, useState } from "react"
+import { Suspense, useEffect, useRef, useState } from "react"
 import { Link, useLocation } from "wouter"
 
 import { useAction } from "../keys/actions"
@@ -13,6 +13,7 @@ import { token } from "../session/token"
 import { ConnectionBadge } from "./ConnectionBadge"
 import { Failed } from "./Failed"
 import { Routes } from "./routes"
+import classes from "./Shell.module.css"
 
 interface Place {
   path: string
@@ -26,7 +27,9 @@ export function Shell() {
   const [navOpened, setNavOpened] = useState(false)
   const [dialog, setDialog] = useState<"palette" | "keys" | null>(null)
   const places = usePlaces()
+  const here = places.findLast(({ path }) => location.startsWith(path))
   const close = () => setDialog(null)
+  const main = useFocusOnNewPage(location)
 
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -45,6 +48,9 @@ export function Shell() {
       navbar={{ width: 180, breakpoint: "sm", collapsed: { mobile: !navOpened } }}
       padding="md"
     >
+      <a className={classes.skip} href="#content">
+        Skip to content
+      </a>
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
@@ -58,9 +64,6 @@ export function Shell() {
             />
             <UnstyledButton component={Link} href="/jobs">
               <Text fw={700}>RankZero</Text>
-            </UnstyledButton>
-            <UnstyledButton component="a" href="#content" style={{ position: "absolute", left: -9999 }}>
-              Skip to content
             </UnstyledButton>
           </Group>
           <Group gap="sm" wrap="nowrap">
@@ -78,7 +81,7 @@ export function Shell() {
               key={path}
               path={path}
               title={title}
-              isHere={location.startsWith(path)}
+              isHere={path === here?.path}
               onGo={() => setNavOpened(false)}
             />
           ))}
@@ -87,8 +90,8 @@ export function Shell() {
           <WhoAmI />
         </AppShell.Section>
       </AppShell.Navbar>
-      <AppShell.Main id="content">
-        <Failed key={location}>
+      <AppShell.Main id="content" tabIndex={-1} ref={main} className={classes.main}>
+        <Failed at={location}>
           <Suspense fallback={<Loading what="the page" />}>
             <Routes />
           </Suspense>
@@ -101,6 +104,19 @@ export function Shell() {
       <KeyList opened={dialog === "keys"} onOpen={() => setDialog("keys")} onClose={close} />
     </AppShell>
   )
+}
+
+/** Who reads by ear, or goes by keyboard, begins on another page at its top; another tab of a page is no other page. */
+function useFocusOnNewPage(location: string) {
+  const main = useRef<HTMLElement>(null)
+  const page = location.split("/").slice(0, 3).join("/")
+  const before = useRef(page)
+  useEffect(() => {
+    if (before.current === page) return
+    before.current = page
+    if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true })
+  }, [page])
+  return main
 }
 
 function usePlaces(): Place[] {
