@@ -119,7 +119,7 @@ def add_dashboard(app: FastAPI, folder: Path) -> None:
         if found is not None and path != PAGE:
             return _answer(request, found, path)
         depth = _depth(request)
-        if _is_file(path) or not 0 <= depth <= DEEPEST:
+        if not (_is_page(path) and 0 <= depth <= DEEPEST):
             raise HTTPException(404)
         if bundle is None:
             return HTMLResponse(NOT_BUILT, 503, headers=GUARDS | {"Cache-Control": "no-store"})
@@ -130,9 +130,10 @@ def add_dashboard(app: FastAPI, folder: Path) -> None:
     app.add_route("/ui/{path:path}", file, include_in_schema=False)
 
 
-def _is_file(path: str) -> bool:
-    """Whether a path names a file rather than a page; the name of a host, in a page's, may have dots too."""
-    return path != PAGE and (path.startswith(HASHED) or PurePosixPath(path).suffix in MEDIA_TYPES)
+def _is_page(path: str) -> bool:
+    """Whether a path is a page's rather than a file's; the name of a host in it may have dots too, but no way up."""
+    is_file = path.startswith(HASHED) or PurePosixPath(path).suffix in MEDIA_TYPES
+    return path == PAGE or not (is_file or ".." in path.split("/"))
 
 
 def _depth(request: Request) -> int:

@@ -48,8 +48,9 @@ class Image:
 
     @classmethod
     def read(cls, dockerfile: Path) -> "Image":
-        """Read a Dockerfile with the defaults of its arguments."""
-        text = re.sub(r"\\\n", " ", dockerfile.read_text())
+        """Read the last stage of a Dockerfile, which is what runs, with the defaults of its arguments."""
+        _, _, last = dockerfile.read_text().rpartition("\nFROM ")
+        text = re.sub(r"\\\n", " ", last)
         lines = re.findall(r"^([A-Z]+) +(.+)$", text, re.MULTILINE)
         arguments = dict(value.split("=", 1) for instruction, value in lines if instruction == "ARG")
         installs = [value for instruction, value in lines if (instruction, value[:11]) == ("RUN", "pip install")]
@@ -136,7 +137,9 @@ def package(folder: Path) -> Path:
     context.mkdir(parents=True)
     for name in re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE):
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, context / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+            # Of the dashboard what its own stage has built.
+            ignored = shutil.ignore_patterns("__pycache__", "node_modules", ".static-*")
+            shutil.copytree(ROOT / name, context / name, ignore=ignored)
         else:
             shutil.copy(ROOT / name, context)
     pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
