@@ -1,0 +1,71 @@
+"""What the tests of the dashboard ask for: one Chromium and one service for all of them, and visits by its users."""
+
+from collections.abc import Generator, Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.browser import chromium
+from tests.browser.dashboard import Dashboard, assert_built, make_key_file, start_service
+from tests.browser.visits import DEADLINE_MS, Visits
+from tests.conftest import drop
+from tests.integration.guarded_api import GuardedApi
+from tests.servers import PostgresServer, ValkeyServer
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let fixtures know whether their test has failed."""
+    report = yield
+    if report.when == "call":
+        item.stash[FAILED] = report.failed
+    return report
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """A Chromium without a window. It ends with this folder: tests elsewhere have event loops of their own."""
+    expect.set_options(timeout=DEADLINE_MS)
+    with sync_playwright() as playwright:
+        browser = chromium.launch(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="package")
+def dashboard(
+    postgres_session: PostgresServer,
+    valkey_session: ValkeyServer,
+    migrated_postgres_template: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Dashboard]:
+    """The service on PostgreSQL: an API that asks for tokens, and a worker with simulated devices."""
+    assert_built()
+    folder = tmp_path_factory.mktemp("dashboard")
+    postgres_session.start()
+    valkey_session.start()
+    url = postgres_session.create_database(template=migrated_postgres_template)
+    key = make_key_file(folder)
+    with (
+        start_service(url, valkey_session.url, folder, key) as service,
+        GuardedApi(url, folder, broker_url=valkey_session.url, key_file=key, webhook_allow="127.0.0.1") as api,
+    ):
+        yield Dashboard(api, service)
+    drop(postgres_session, url)
+
+
+@pytest.fixture
+def visits(
+    browser: Browser, dashboard: Dashboard, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Visits]:
+    """Begins visits of users; whatever goes wrong in a page that the test has not said it expects, fails it."""
+    visits = Visits(browser, dashboard)
+    yield visits
+    has_failed = request.node.stash.get(FAILED, True)
+    if has_failed:
+        paths = visits.photograph(tmp_path_factory.mktemp("photographs"))
+        request.node.add_report_section("teardown", "pages", "\n".join(f"the page is in {path}" for path in paths))
+    visits.end()
+    visits.assert_clean()

@@ -1,0 +1,92 @@
+"""Visits to the dashboard: each a browser of its own, of one user, whose pages are watched."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.browser.dashboard import Dashboard
+from tests.browser.watch import Watch
+
+TOKEN_KEY = "rankzero.token"
+"""Where the dashboard keeps the token of a tab."""
+DESKTOP = (1280, 800)
+PHONE = (390, 844)
+DEADLINE_MS = 30_000
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One browser with one page in it."""
+
+    context: BrowserContext
+    page: Page
+    watch: Watch
+    url: str
+    """Of the dashboard, with no slash at its end."""
+
+    def open(self, path: str) -> Page:
+        """Go to a page of the dashboard by its address, as from a bookmark."""
+        self.page.goto(f"{self.url}{path}")
+        return self.page
+
+
+class Visits:
+    """The visits of one test."""
+
+    def __init__(self, browser: Browser, dashboard: Dashboard) -> None:
+        self._browser = browser
+        self._dashboard = dashboard
+        self._begun: list[Visit] = []
+
+    def by(
+        self,
+        user: str | None,
+        *,
+        size: tuple[int, int] = DESKTOP,
+        colours: Literal["light", "dark"] = "light",
+        still: bool = False,
+    ) -> Visit:
+        """Begin a visit by somebody who has signed in already, or by nobody.
+
+        `still` asks for reduced motion, so that what is measured or drawn is not on its way.
+        """
+        context = self._browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme=colours,
+            reduced_motion="reduce" if still else "no-preference",
+            locale="en-GB",
+            timezone_id="UTC",
+            has_touch=size == PHONE,
+            permissions=["clipboard-read", "clipboard-write"],
+        )
+        context.set_default_timeout(DEADLINE_MS)
+        if user is not None:
+            context.add_init_script(
+                f"if (!sessionStorage.getItem('seen')) {{ sessionStorage.setItem('seen', '1');"
+                f"sessionStorage.setItem('{TOKEN_KEY}', '{self._dashboard.api.tokens[user]}') }}"
+            )
+        watch = Watch(context, self._dashboard.api.url)
+        visit = Visit(context, context.new_page(), watch, f"{self._dashboard.api.url}/ui")
+        self._begun.append(visit)
+        return visit
+
+    def photograph(self, folder: Path) -> list[Path]:
+        """Keep what every page shows now, for who has to find out why a test failed."""
+        paths = []
+        for number, visit in enumerate(self._begun):
+            path = folder / f"page-{number}.png"
+            visit.page.screenshot(path=path)
+            paths.append(path)
+        return paths
+
+    def end(self) -> None:
+        """Close every page."""
+        for visit in self._begun:
+            visit.context.close()
+
+    def assert_clean(self) -> None:
+        """Fail if anything went wrong in any page."""
+        for visit in self._begun:
+            visit.watch.assert_clean()
