@@ -10,7 +10,7 @@ import { Empty } from "../parts/Empty"
 import { ErrorNote } from "../parts/ErrorNote"
 import { Loading } from "../parts/Loading"
 import { PageTitle } from "../parts/PageTitle"
-import { Header } from "./Header"
+import { Header } from "./header/Header"
 import { Tabs } from "./Tabs"
 
 /** A place in the line and its predicted start move with every plan, of which no event tells. */

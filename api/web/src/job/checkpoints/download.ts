@@ -1,0 +1,54 @@
+/** Brings a checkpoint's file to whoever looks at the page. */
+import { addressOf, askFor } from "../../api/client"
+import type { Checkpoint } from "../../api/types"
+
+/** Path of its file at the API. */
+export function pathOfFile(jobId: number, checkpointId: number): string {
+  return `/jobs/${jobId}/checkpoints/${checkpointId}/file`
+}
+
+/** What the file is called where it is saved, as the API calls it too. */
+export function nameOfFile(jobId: number, { step, path }: Pick<Checkpoint, "step" | "path">): string {
+  return `job-${jobId}-step-${step}${/\.[A-Za-z0-9]{1,16}$/.exec(path)?.[0] ?? ""}`
+}
+
+/**
+ * Have the browser fetch the file by itself: it goes to the disk as it comes, however large. A browser sends no token
+ * of ours, so this is for a service that asks for none. Rejects with the API's refusal, asked for with one byte first,
+ * which a browser would save as if it were the file.
+ */
+export async function downloadByBrowser(jobId: number, checkpoint: Checkpoint): Promise<void> {
+  const path = pathOfFile(jobId, checkpoint.id)
+  await askFor(path, { headers: { Range: "bytes=0-0" }, cache: "no-store" })
+  save(addressOf(path), nameOfFile(jobId, checkpoint))
+}
+
+/** Fetch the file with the token and save it; `onBytes` is told how many are there. */
+export async function downloadWithToken(
+  jobId: number,
+  checkpoint: Checkpoint,
+  { signal, onBytes }: { signal: AbortSignal; onBytes: (bytes: number) => void },
+): Promise<void> {
+  const response = await askFor(pathOfFile(jobId, checkpoint.id), { signal, cache: "no-store" })
+  let bytes = 0
+  const counted = response.body?.pipeThrough(
+    new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform(piece, controller) {
+        bytes += piece.byteLength
+        onBytes(bytes)
+        controller.enqueue(piece)
+      },
+    }),
+  )
+  const url = URL.createObjectURL(await new Response(counted).blob())
+  save(url, nameOfFile(jobId, checkpoint))
+  // The browser has begun to save by then; without an end the file would stay in memory.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}
+
+function save(url: string, name: string): void {
+  const link = document.createElement("a")
+  link.href = url
+  link.download = name
+  link.click()
+}

@@ -1,0 +1,236 @@
+/** A part of a job's output: followed, paused, searched, and read back as somebody scrolls up. */
+import { Button, Checkbox, Group, Stack, Text } from "@mantine/core"
+import { useClipboard, useLocalStorage } from "@mantine/hooks"
+import { useVirtualizer } from "@tanstack/react-virtual"
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type UIEvent } from "react"
+
+import type { Job } from "../../api/types"
+import { count } from "../../format/numbers"
+import { useAction } from "../../keys/actions"
+import { useFeed } from "../../live/useFeed"
+import { ErrorNote } from "../../parts/ErrorNote"
+import { Loading } from "../../parts/Loading"
+import { notices } from "../../parts/notices"
+import { useSettings } from "../../settings/settings"
+import { Found } from "./Found"
+import type { Line, Piece } from "./lines"
+import { patternOf } from "./matches"
+import { MOST_LINES, Output } from "./output"
+import { Region } from "./Region"
+import { SearchField } from "./SearchField"
+import { sourceOf, type Part } from "./source"
+import { plain } from "./terminal"
+import { useSearch } from "./useSearch"
+
+/** So near to its end, in pixels, the region follows what comes. */
+const AT_END_PX = 40
+/** So near to its beginning it loads earlier lines. */
+const AT_BEGIN_PX = 600
+
+const OVER: readonly string[] = ["succeeded", "failed", "cancelled"]
+
+interface OutputViewProps {
+  job: Job
+  part: Part
+  /** Whether there are several ranks, or attempts, among the lines. */
+  hasRanks: boolean
+  hasAttempts: boolean
+}
+
+export function OutputView({ job, part, hasRanks, hasAttempts }: OutputViewProps) {
+  const [output] = useState(() => new Output(sourceOf(job.id, part)))
+  const live = useSyncExternalStore(output.subscribe, output.get)
+  useFeed({
+    topics: ["logs"],
+    jobs: [job.id],
+    onNews: (news) => {
+      if (news.topic === "logs") output.take(news.data.items.filter((piece) => isOf(part, piece)))
+    },
+    onShow: () => void output.show(),
+  })
+  useEffect(() => () => output.close(), [output])
+
+  /** Key of the last line that is shown while it is paused. */
+  const [pausedAt, setPausedAt] = useState<number>()
+  const lines = useMemo(() => upToKey(live.lines, pausedAt), [live.lines, pausedAt])
+  const waiting = live.lines.length - lines.length
+
+  const [look, setLook] = useLocalStorage({ key: "rankzero.logs", defaultValue: { isWrapped: false, hasTimes: false } })
+  const { density } = useSettings()
+  const region = useRef<HTMLDivElement>(null)
+  const virtualizer = useVirtualizer<HTMLDivElement, Element>({
+    count: lines.length,
+    getScrollElement: () => region.current,
+    estimateSize: () => (density === "compact" ? 17 : 20),
+    getItemKey: (index) => lines[index]?.key ?? index,
+    overscan: 15,
+    // What is shown stays where it is as earlier lines are put before it; at its end it goes on with what comes.
+    anchorTo: "end",
+    followOnAppend: pausedAt === undefined,
+    scrollEndThreshold: AT_END_PX,
+  })
+  const [isFollowing, setFollowing] = useState(true)
+  const onScroll = ({ currentTarget: { scrollHeight, scrollTop, clientHeight } }: UIEvent<HTMLDivElement>) => {
+    setFollowing(scrollHeight - scrollTop - clientHeight <= AT_END_PX)
+    if (scrollTop < AT_BEGIN_PX) void output.earlier()
+  }
+  const follow = () => {
+    setPausedAt(undefined)
+    virtualizer.scrollToEnd()
+  }
+
+  const { search, setSearch } = useSearch(output)
+  const pattern = useMemo(() => (search.text === "" ? null : patternOf(search)), [search])
+  const [current, setCurrent] = useState<number>()
+  const [isSearchingAll, setSearchingAll] = useState(false)
+  const field = useRef<HTMLInputElement>(null)
+  const focusSearch = () => field.current?.select()
+  useAction({ id: "search output", title: "Search the output", section: "This page", keys: "/", run: focusSearch })
+
+  const matches = useMemo(() => {
+    const last = lines.at(-1)?.key ?? 0
+    return live.matches.filter((key) => key <= last)
+  }, [live.matches, lines])
+  const position = current === undefined ? -1 : matches.indexOf(current)
+  const goTo = (key: number) => {
+    setCurrent(key)
+    const first = output.get().lines[0]?.key
+    if (first !== undefined) virtualizer.scrollToIndex(key - first, { align: "center" })
+  }
+  const step = (direction: 1 | -1) => {
+    const seen = virtualizer.getVirtualItemForOffset(virtualizer.scrollOffset ?? 0)
+    const from = position >= 0 ? current : lines[seen?.index ?? 0]?.key
+    if (from === undefined) return
+    const next = direction === 1 ? matches.find((key) => key > from) : matches.findLast((key) => key < from)
+    // From the last one on to the first, and back.
+    const key = next ?? matches.at(direction === 1 ? 0 : -1)
+    if (key !== undefined) goTo(key)
+  }
+  const showFound = async (piece: Piece) => {
+    const key = await output.reach(piece.id, piece.text)
+    if (key === undefined) notices.failed(`That line is more than ${count(MOST_LINES)} lines up: download the output.`)
+    // Once the lines that were loaded for it are in the page.
+    else setTimeout(() => goTo(key))
+  }
+
+  const label = (line: Pick<Piece, "attempt" | "rank">) => labelOf(line, { hasRanks, hasAttempts })
+  return (
+    <Stack gap="xs">
+      <SearchField
+        ref={field}
+        search={search}
+        matches={matches.length}
+        position={position >= 0 ? position + 1 : undefined}
+        isSearchingAll={isSearchingAll}
+        onChange={(changed) => {
+          setCurrent(undefined)
+          setSearch(changed)
+        }}
+        onStep={step}
+        onSearchAll={setSearchingAll}
+      />
+      {isSearchingAll && search.text !== "" && (
+        <Found job={job.id} part={part} search={search} label={label} onShow={showFound} />
+      )}
+      <Group gap="xs" justify="space-between">
+        <Group gap="xs">
+          {pausedAt === undefined ? (
+            <Button variant="default" size="xs" onClick={() => setPausedAt(lines.at(-1)?.key ?? -1)}>
+              Pause
+            </Button>
+          ) : (
+            <Button variant="default" size="xs" onClick={() => setPausedAt(undefined)}>
+              Go on ({count(waiting)} new)
+            </Button>
+          )}
+          <Button variant="default" size="xs" disabled={isFollowing && pausedAt === undefined} onClick={follow}>
+            Follow
+          </Button>
+          <CopyLines lines={lines} />
+        </Group>
+        <Group gap="sm">
+          <Checkbox
+            label="Times"
+            size="xs"
+            checked={look.hasTimes}
+            onChange={(event) => setLook({ ...look, hasTimes: event.currentTarget.checked })}
+          />
+          <Checkbox
+            label="Wrap lines"
+            size="xs"
+            checked={look.isWrapped}
+            onChange={(event) => {
+              setLook({ ...look, isWrapped: event.currentTarget.checked })
+              virtualizer.measure()
+            }}
+          />
+        </Group>
+      </Group>
+      {live.error && <ErrorNote error={live.error} onRetry={() => void output.show()} />}
+      <Region
+        ref={region}
+        virtualizer={virtualizer}
+        lines={lines}
+        widest={live.widest}
+        current={current}
+        pattern={pattern}
+        isWrapped={look.isWrapped}
+        hasTimes={look.hasTimes}
+        label={hasRanks || hasAttempts ? label : null}
+        onScroll={onScroll}
+        onSearch={focusSearch}
+      >
+        {live.isLoading ? (
+          <Loading what="output" />
+        ) : (
+          <Text size="sm" p="md">
+            {OVER.includes(job.state)
+              ? "Nothing was printed."
+              : "Nothing was printed yet. Lines are shown as they come."}
+          </Text>
+        )}
+      </Region>
+      <Text size="xs" c="dimmed">
+        {count(lines.length)} lines.{" "}
+        {live.isLoadingEarlier
+          ? "Earlier ones are being loaded…"
+          : live.isFull
+            ? "Earlier ones are not kept here: download the output, or search all of it."
+            : live.hasEarlier && "Earlier ones are loaded as you scroll up."}
+        {live.dropped > 0 && ` The oldest ${count(live.dropped)} of them were dropped.`}
+        {pausedAt !== undefined && " Paused: what comes is kept."}
+      </Text>
+    </Stack>
+  )
+}
+
+function CopyLines({ lines }: { lines: readonly Line[] }) {
+  const clipboard = useClipboard()
+  return (
+    <Button
+      variant="default"
+      size="xs"
+      disabled={lines.length === 0}
+      onClick={() => clipboard.copy(lines.map(({ text }) => plain(text)).join("\n"))}
+    >
+      {clipboard.error ? "The browser refused" : clipboard.copied ? "Copied" : "Copy these lines"}
+    </Button>
+  )
+}
+
+function isOf({ rank, attempt }: Part, piece: Piece): boolean {
+  return (rank === undefined || piece.rank === rank) && (attempt === undefined || piece.attempt === attempt)
+}
+
+/** Keys go up by one from line to line. */
+function upToKey(lines: readonly Line[], key: number | undefined): readonly Line[] {
+  if (key === undefined) return lines
+  return lines.slice(0, Math.max(0, key - (lines[0]?.key ?? 0) + 1))
+}
+
+function labelOf({ rank, attempt }: Pick<Piece, "attempt" | "rank">, has: { hasRanks: boolean; hasAttempts: boolean }) {
+  const words: string[] = []
+  if (has.hasAttempts) words.push(`attempt ${attempt}`)
+  if (has.hasRanks || !has.hasAttempts) words.push(`rank ${rank}`)
+  return words.join(" ")
+}
