@@ -22,7 +22,11 @@ export interface Run {
  * attempt's pace is that since its start, evaluation and saving included. A later one's start is not with the job: without
  * `run` it goes by the samples per second that the training reports.
  */
-export function timeLeft_s(job: Job, now: number, run?: Run): number | null {
+export function timeLeft_s(
+  job: Pick<Job, "state" | "attempt" | "progress" | "started_at">,
+  now: number,
+  run?: Run,
+): number | null {
   const { progress } = job
   if (job.state !== "running" || !progress?.total_steps || !progress.step) return null
   const left = Math.max(0, progress.total_steps - progress.step)

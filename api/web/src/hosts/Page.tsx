@@ -1,5 +1,61 @@
+/** The hosts with their devices, and the plan: who runs where until when, and who comes next. */
+import { Code, Text } from "@mantine/core"
+import { useQuery } from "@tanstack/react-query"
+import { lazy, Suspense } from "react"
+import { Link, useSearchParams } from "wouter"
+
+import { hostsQuery } from "../api/queries"
+import { Empty } from "../parts/Empty"
+import { ErrorNote } from "../parts/ErrorNote"
+import { Loading } from "../parts/Loading"
 import { PageTitle } from "../parts/PageTitle"
+import { HostsView } from "./HostsView"
+import classes from "./Page.module.css"
+
+const QueueView = lazy(() => import("./queue/QueueView"))
 
 export default function HostsPage() {
-  return <PageTitle title="Hosts" documentTitle="Hosts" />
+  const [params] = useSearchParams()
+  const isQueue = params.get("view") === "queue"
+  return (
+    <>
+      <PageTitle title="Hosts" documentTitle={isQueue ? "Queue" : "Hosts"} />
+      <nav aria-label="Views" className={classes.views}>
+        <Link href="/hosts" className={classes.view} aria-current={isQueue ? undefined : "page"}>
+          Devices
+        </Link>
+        <Link href="/hosts?view=queue" className={classes.view} aria-current={isQueue ? "page" : undefined}>
+          Queue
+        </Link>
+      </nav>
+      {isQueue ? (
+        <Suspense fallback={<Loading what="the queue" />}>
+          <QueueView />
+        </Suspense>
+      ) : (
+        <Devices />
+      )}
+    </>
+  )
+}
+
+function Devices() {
+  const hosts = useQuery(hostsQuery())
+  if (hosts.data === undefined) {
+    return hosts.error ? (
+      <ErrorNote error={hosts.error} onRetry={() => void hosts.refetch()} />
+    ) : (
+      <Loading what="the hosts" />
+    )
+  }
+  if (hosts.data.length === 0) {
+    return (
+      <Empty title="No host has registered yet">
+        <Text size="sm">
+          A host appears once its worker runs: <Code>python -m worker</Code>
+        </Text>
+      </Empty>
+    )
+  }
+  return <HostsView hosts={hosts.data} />
 }

@@ -1,0 +1,90 @@
+/** What the plan asks of the API: who waits, who runs, and who has used how much. */
+import { queryOptions } from "@tanstack/react-query"
+
+import { api, data } from "../../api/client"
+import { keys } from "../../api/queries"
+import type { Job } from "../../api/types"
+import { hasFirst, inLine, MOST_SHOWN, WAITING_FIELDS, type WaitingJob } from "./line"
+
+/** Places in the line and foretold starts change with every plan, and no event tells of that. */
+const POLL_MS = 12_000
+
+const PAGE_SIZE = 500
+
+/** Pages that are read in search of the first of the line: with priorities they may be anywhere. */
+const MOST_PAGES = 10
+
+export interface Line {
+  /** The first that wait, in order. */
+  first: WaitingJob[]
+  /** How many more there are; at least so many where `isCounted` is false. */
+  more: number
+  isCounted: boolean
+}
+
+export function lineQuery() {
+  return queryOptions({
+    queryKey: [...keys.jobs, "in line"],
+    queryFn: ({ signal }) => readLine(signal),
+    refetchInterval: POLL_MS,
+  })
+}
+
+async function readLine(signal: AbortSignal): Promise<Line> {
+  const found: WaitingJob[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < MOST_PAGES; page += 1) {
+    const query = {
+      state: ["queued" as const],
+      // Of the same priority, the oldest come first.
+      sort: "id" as const,
+      size: PAGE_SIZE,
+      fields: WAITING_FIELDS.join(","),
+      cursor,
+    }
+    const answer = await data(api.GET("/jobs", { params: { query }, signal }))
+    found.push(...answer.items)
+    cursor = answer.next_page ?? undefined
+    if (cursor === undefined || hasFirst(found, MOST_SHOWN)) break
+  }
+  const line = inLine(found)
+  return {
+    first: line.slice(0, MOST_SHOWN),
+    more: Math.max(line.length - MOST_SHOWN, 0),
+    isCounted: cursor === undefined,
+  }
+}
+
+const RUNNING_FIELDS = [
+  "id",
+  "name",
+  "state",
+  "intent",
+  "attempt",
+  "progress",
+  "started_at",
+  "spec",
+] as const satisfies readonly (keyof Job)[]
+
+export type RunningJob = Pick<Job, (typeof RUNNING_FIELDS)[number]>
+
+/** Those that have devices, by id; the newest thousand. */
+export function runningJobsQuery() {
+  return queryOptions({
+    queryKey: [...keys.jobs, "with devices"],
+    queryFn: async ({ signal }): Promise<Record<number, RunningJob>> => {
+      const query = { state: ["starting" as const, "running" as const], size: 1000, fields: RUNNING_FIELDS.join(",") }
+      const { items } = await data(api.GET("/jobs", { params: { query }, signal }))
+      return Object.fromEntries(items.map((job) => [job.id, job]))
+    },
+    refetchInterval: POLL_MS,
+  })
+}
+
+export function quotasQuery() {
+  return queryOptions({
+    queryKey: ["quotas"],
+    queryFn: ({ signal }) => data(api.GET("/quotas", { signal })),
+    refetchInterval: 3 * POLL_MS,
+  })
+}
