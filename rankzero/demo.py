@@ -87,6 +87,8 @@ def run_demo(service: EmbeddedService, console: Console, *, started: float) -> D
     with Client(service.url) as client:
         job = client.submit(SPEC)
         console.print(f"job {job.id} is accepted: {job.device}, {job.world_size} ranks", highlight=False)
+        if dashboard := service.find_dashboard():
+            console.print(f"look at it as it trains: {dashboard}jobs/{job.id}", highlight=False, soft_wrap=True)
         job = follow(client.watch(job.id), console)
         if job.state != "succeeded":
             why = f"{job.failure.cause}: {job.failure.message}" if job.failure else "no reason is known"

@@ -20,6 +20,8 @@ from tempfile import gettempdir
 from types import TracebackType
 from typing import IO, Self
 
+import httpx2
+
 from rankzero.child import Child
 from rankzero.client import Client
 from rankzero.errors import EmbeddedError, UnreachableError
@@ -102,6 +104,15 @@ class EmbeddedService:
         """Where the API answers."""
         assert self._listener is not None, "not started"
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def find_dashboard(self) -> str | None:
+        """Return where the dashboard is; None where it is not built."""
+        address = f"{self.url}/ui/"
+        with suppress(httpx2.HTTPError):
+            # What stays on this machine goes through no proxy.
+            if httpx2.head(address, timeout=5, trust_env=False).is_success:
+                return address
+        return None
 
     @property
     def logs(self) -> Path:

@@ -51,7 +51,8 @@ def up(
     try:
         with service:
             if as_json:
-                print_json({"url": service.url, "data_dir": str(service.data_dir), "logs": str(service.logs)})
+                where = {"url": service.url, "dashboard": service.find_dashboard()}
+                print_json(where | {"data_dir": str(service.data_dir), "logs": str(service.logs)})
             else:
                 _print_welcome(console, service)
             service.run()
@@ -104,6 +105,8 @@ def demo(
 
 def _print_welcome(console: Console, service: "EmbeddedService") -> None:
     console.print(f"RankZero is up at {service.url}; Ctrl-C ends it", highlight=False)
+    if dashboard := service.find_dashboard():
+        console.print(f"  look  {dashboard}", highlight=False, soft_wrap=True)
     console.print(f"  data  {service.data_dir}\n  logs  {service.logs}", highlight=False, soft_wrap=True)
     url = "" if service.url.endswith(":8000") else f"RANKZERO_URL={service.url} "
     console.print(f"  try   {url}rankzero submit {EXAMPLE}", highlight=False, soft_wrap=True)

@@ -42,6 +42,7 @@ class Up:
         )
         wait_until(self._is_up, timeout_s=60, what=lambda: f"the service to be up; it says:\n{self.output.read_text()}")
         self.url: str = self._document()["url"]
+        self.dashboard: str | None = self._document()["dashboard"]
         self.client = Client(self.url)
 
     def owned(self) -> list[psutil.Process]:
@@ -129,6 +130,11 @@ def test_nothing_is_alive_soon_after_a_sigkill_of_the_first_process(up: Up) -> N
     up.process.wait()
 
     up.wait_until_gone(10)
+
+
+def test_the_address_of_the_dashboard_is_told_where_it_is_built(up: Up) -> None:
+    address = f"{up.url}/ui/"
+    assert up.dashboard == (address if httpx2.get(address).is_success else None)
 
 
 def test_ctrl_c_ends_everything_in_order_and_the_job_goes_on_after_the_next_start(up: Up, tmp_path: Path) -> None:
