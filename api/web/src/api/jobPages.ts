@@ -45,12 +45,24 @@ function patched(
   changed: ReadonlyMap<number, (before: Job) => Job>,
   states: readonly State[] | undefined,
 ): JobPages {
-  let isSame = true
   const patchedPages = pages.pages.map((page) => {
     if (!page.items.some(({ id }) => changed.has(id))) return page
-    isSame = false
     const items = page.items.map((job) => changed.get(job.id)?.(job) ?? job)
     return { ...page, items: states ? items.filter(({ state }) => states.includes(state)) : items }
   })
-  return isSame ? pages : { ...pages, pages: patchedPages }
+  return { ...pages, pages: patchedPages }
+}
+
+/**
+ * A list whose first page was read anew, what it has lost to the page below it included: no cursor has moved. Null where
+ * more has come than a page holds, so that all has to be read anew.
+ */
+export function withFirstPage(pages: JobPages, fresh: JobPage): JobPages | null {
+  const [first, ...others] = pages.pages
+  if (first === undefined) return null
+  const freshIds = new Set(fresh.items.map(({ id }) => id))
+  const isWhole = !fresh.next_page || first.items.length === 0 || first.items.some(({ id }) => freshIds.has(id))
+  if (!isWhole) return null
+  const left = fresh.next_page ? first.items.filter(({ id }) => !freshIds.has(id)) : []
+  return { ...pages, pages: [{ ...first, items: [...fresh.items, ...left] }, ...others] }
 }

@@ -1,0 +1,49 @@
+/** A job's trail: the last values of its main metric, which its row shows as a line. */
+import { queryOptions, type QueryClient } from "@tanstack/react-query"
+
+import { api, data } from "../api/client"
+import { Lanes } from "../api/lanes"
+import type { Job, Progress } from "../api/types"
+
+const POINTS = 40
+/** A row that is only scrolled past asks for nothing. */
+const SETTLE_MS = 250
+
+const lanes = new Lanes(3)
+
+/** The loss of training where there is one, or else of anything, or else the first metric that is told. */
+export function mainMetric(progress: Progress | null): string | undefined {
+  const names = Object.keys(progress?.values ?? {})
+  return names.find((name) => name === "train/loss") ?? names.find((name) => name.endsWith("loss")) ?? names[0]
+}
+
+function trailKey(id: number, name: string | undefined) {
+  return ["trail", id, name] as const
+}
+
+export function trailQuery(job: Pick<Job, "id" | "progress">) {
+  const name = mainMetric(job.progress)
+  return queryOptions({
+    queryKey: trailKey(job.id, name),
+    enabled: name !== undefined,
+    queryFn: async ({ signal }) => {
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
+      const query = { name: name === undefined ? [] : [name], points: POINTS }
+      const params = { path: { job_id: job.id }, query }
+      const page = await lanes.run(() => data(api.GET("/jobs/{job_id}/metrics", { params, signal })), signal)
+      return page.items.map(({ value }) => value).filter((value) => value !== null)
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  })
+}
+
+/** Go on with a trail that is kept: by what the event stream tells, with no request. */
+export function goOn(client: QueryClient, id: number, progress: Progress): void {
+  const name = mainMetric(progress)
+  const value = name === undefined ? undefined : progress.values[name]
+  if (value === null || value === undefined) return
+  client.setQueryData<number[]>(trailKey(id, name), (values) =>
+    values === undefined || values.at(-1) === value ? values : [...values, value].slice(-POINTS),
+  )
+}
