@@ -1,0 +1,44 @@
+/** Submitting: once for each press, and once for each job, however often it is pressed or the network fails. */
+import { useQueryClient } from "@tanstack/react-query"
+import { useRef, useState } from "react"
+import { useLocation } from "wouter"
+
+import { keys } from "../api/queries"
+import { notices } from "../parts/notices"
+import { forgetKey, keyFor } from "./idempotency"
+import { send, type JobRequest, type Parent } from "./requests"
+
+export interface Submitting {
+  isBusy: boolean
+  submit: (request: JobRequest) => Promise<void>
+}
+
+/** `onDone` is told before the job's page is shown, `onFailed` with what was answered in place of a job. */
+export function useSubmit(parent: Parent | null, onDone: () => void, onFailed: (error: Error) => void): Submitting {
+  const client = useQueryClient()
+  const [, go] = useLocation()
+  const [isBusy, setBusy] = useState(false)
+  // Two presses may come before the first of them is drawn.
+  const isSending = useRef(false)
+
+  const submit = async (request: JobRequest) => {
+    if (isSending.current) return
+    isSending.current = true
+    setBusy(true)
+    try {
+      const job = await send(request, parent, keyFor(JSON.stringify(request)))
+      forgetKey()
+      onDone()
+      client.setQueryData(keys.job(job.id), job)
+      void client.invalidateQueries({ queryKey: keys.jobs })
+      notices.done([`Job ${job.id} is submitted.`, ...job.warnings].join(" "))
+      go(`/jobs/${job.id}`)
+    } catch (error) {
+      onFailed(error instanceof Error ? error : new Error(String(error)))
+    } finally {
+      isSending.current = false
+      setBusy(false)
+    }
+  }
+  return { isBusy, submit }
+}
