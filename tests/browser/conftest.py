@@ -1,16 +1,19 @@
 """What the tests of the dashboard ask for: one Chromium and one service for all of them, and visits by its users."""
 
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.browser.dashboard import Dashboard, assert_built, make_key_file, start_service
+from tests.browser.talks import Talks
 from tests.browser.visits import DEADLINE_MS, Visits
 from tests.conftest import drop
 from tests.integration.guarded_api import GuardedApi
 from tests.servers import PostgresServer, ValkeyServer
+from tests.service import DIGITS
 
 FAILED = pytest.StashKey[bool]()
 
@@ -54,6 +57,29 @@ def dashboard(
     ):
         yield Dashboard(api, service)
     drop(postgres_session, url)
+
+
+@pytest.fixture(scope="package")
+def trained(dashboard: Dashboard) -> tuple[int, int]:
+    """Two jobs of alice that have trained the same on a device each, but for the learning rate."""
+    with dashboard.client("alice") as client:
+        jobs = [
+            client.submit(
+                name=f"digits-{lr}", device={"count": 1}, labels={"team": "vision"}, train=DIGITS | {"lr": lr}
+            )
+            for lr in (0.01, 0.02)
+        ]
+        for job in jobs:
+            assert client.wait(job.id, timeout_s=100).state == "succeeded", dashboard.service.story(job.id)
+    return jobs[0].id, jobs[1].id
+
+
+@pytest.fixture
+def talks(dashboard: Dashboard, tmp_path: Path) -> Iterator[Talks]:
+    """Begins jobs that print and measure what the test tells them, until it ends."""
+    talks = Talks(dashboard, tmp_path)
+    yield talks
+    talks.end()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.browser.dashboard import Dashboard
 from tests.browser.watch import Watch
 
 TOKEN_KEY = "rankzero.token"
-"""Where the dashboard keeps the token of a tab."""
+"""Under which the dashboard keeps the token of who wants to stay signed in."""
 DESKTOP = (1280, 800)
 PHONE = (390, 844)
 DEADLINE_MS = 30_000
@@ -37,7 +37,7 @@ class Visits:
 
     def __init__(self, browser: Browser, dashboard: Dashboard) -> None:
         self._browser = browser
-        self._dashboard = dashboard
+        self.dashboard = dashboard
         self._begun: list[Visit] = []
 
     def by(
@@ -52,7 +52,9 @@ class Visits:
 
         `still` asks for reduced motion, so that what is measured or drawn is not on its way.
         """
+        kept = [] if user is None else [{"name": TOKEN_KEY, "value": self.dashboard.api.tokens[user]}]
         context = self._browser.new_context(
+            storage_state={"cookies": [], "origins": [{"origin": self.dashboard.api.url, "localStorage": kept}]},
             viewport={"width": size[0], "height": size[1]},
             color_scheme=colours,
             reduced_motion="reduce" if still else "no-preference",
@@ -62,13 +64,8 @@ class Visits:
             permissions=["clipboard-read", "clipboard-write"],
         )
         context.set_default_timeout(DEADLINE_MS)
-        if user is not None:
-            context.add_init_script(
-                f"if (!sessionStorage.getItem('seen')) {{ sessionStorage.setItem('seen', '1');"
-                f"sessionStorage.setItem('{TOKEN_KEY}', '{self._dashboard.api.tokens[user]}') }}"
-            )
-        watch = Watch(context, self._dashboard.api.url)
-        visit = Visit(context, context.new_page(), watch, f"{self._dashboard.api.url}/ui")
+        watch = Watch(context, self.dashboard.api.url)
+        visit = Visit(context, context.new_page(), watch, f"{self.dashboard.api.url}/ui")
         self._begun.append(visit)
         return visit
 
