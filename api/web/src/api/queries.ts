@@ -30,6 +30,24 @@ export function jobQuery(id: number) {
   })
 }
 
+/** Jobs by number (`7`, `#7`) or by a part of their name. */
+export function foundJobsQuery(words: string) {
+  const number = /^#?(\d{1,15})$/.exec(words)?.[1]
+  return queryOptions({
+    queryKey: ["found-jobs", words],
+    enabled: words.length > 1 || number !== undefined,
+    staleTime: 5_000,
+    retry: false,
+    queryFn: async ({ signal }) => {
+      if (number !== undefined) {
+        const path = { job_id: Number(number) }
+        return [await data(api.GET("/jobs/{job_id}", { params: { path, query: { fields: undefined } }, signal }))]
+      }
+      return (await data(api.GET("/jobs", { params: { query: { name: words, size: 8 } }, signal }))).items
+    },
+  })
+}
+
 export function attemptsQuery(id: number) {
   return queryOptions({
     queryKey: keys.attempts(id),

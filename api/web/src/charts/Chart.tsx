@@ -1,5 +1,5 @@
 /** One chart: its heading, curves, legend, table of values, and itself as PNG and CSV. */
-import { Button, Group, Text, useComputedColorScheme } from "@mantine/core"
+import { Button, Group, Text, Title, useComputedColorScheme } from "@mantine/core"
 import type uPlot from "uplot"
 import { memo, useId, useMemo, useRef, useState } from "react"
 
@@ -20,6 +20,8 @@ import type { ChartView } from "./view"
 
 export interface ChartProps {
   title: string
+  /** Where its heading stands below those of the page. */
+  headingOrder?: 3 | 4
   lines: readonly Line[]
   marks: readonly Mark[]
   view: ChartView
@@ -40,7 +42,19 @@ const HEIGHT_PX = 220
 const NONE: ReadonlySet<string> = new Set()
 
 export const Chart = memo(function Chart(props: ChartProps) {
-  const { title, lines, marks, view, range, onZoom, syncKey, format = figure, csvPath, fileStem } = props
+  const {
+    title,
+    headingOrder = 3,
+    lines,
+    marks,
+    view,
+    range,
+    onZoom,
+    syncKey,
+    format = figure,
+    csvPath,
+    fileStem,
+  } = props
   const { timeZone } = useSettings()
   const scheme = useComputedColorScheme()
   const titleId = useId()
@@ -81,9 +95,9 @@ export const Chart = memo(function Chart(props: ChartProps) {
   return (
     <figure className={classes.chart} aria-labelledby={titleId}>
       <Group justify="space-between" wrap="nowrap" gap="xs" mb={4}>
-        <h3 id={titleId} className={classes.title}>
+        <Title order={headingOrder} id={titleId} className={classes.title}>
           {title}
-        </h3>
+        </Title>
         <Group gap={4} wrap="nowrap">
           <Button
             variant="default"

@@ -78,7 +78,7 @@ function text(value: number | null, kind: NonNullable<Line["kinds"]>[number], fo
   return value === null ? figure(null, kind) : format(value)
 }
 
-function Swatch({ index, scheme }: { index: number; scheme: Scheme }) {
+export function Swatch({ index, scheme }: { index: number; scheme: Scheme }) {
   const { colour, dash } = ink(index, scheme)
   return (
     <svg width={26} height={10} aria-hidden className={classes.swatch}>

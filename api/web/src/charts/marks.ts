@@ -27,6 +27,7 @@ export function drawMarks(plot: uPlot, marks: readonly Mark[], ground: Ground): 
   ctx.setLineDash([4 * ratio, 4 * ratio])
   ctx.font = `${11 * ratio}px system-ui, sans-serif`
   ctx.textBaseline = "top"
+  ctx.textAlign = "left"
   let free = Number.NEGATIVE_INFINITY
   for (const { x, label } of marks) {
     const left = Math.round(plot.valToPos(x, "x", true)) + 0.5

@@ -61,6 +61,11 @@ export class MetricStore {
     }
   }
 
+  /** Read a job that nothing is known of, and that is not being read. */
+  loadIfUnknown(job: number): void {
+    if (!this.#snapshot.jobs.has(job) && !this.#readings.has(job)) void this.load(job)
+  }
+
   /** Take in what the stream told of a job. */
   add(job: number, items: readonly Metric[]): void {
     this.#readings.get(job)?.since.push(...items)

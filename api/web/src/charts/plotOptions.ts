@@ -46,7 +46,7 @@ export function optionsOf(shape: Shape, width: number, reactions: Reactions): uP
     width,
     height: shape.height,
     legend: { show: false },
-    padding: [8, 12, 0, 0],
+    padding: [8, 24, 0, 0],
     tzDate: (at) => (timeZone === "local" ? new Date(at * 1000) : uPlot.tzDate(new Date(at * 1000), timeZone)),
     scales: {
       x: {
@@ -59,6 +59,7 @@ export function optionsOf(shape: Shape, width: number, reactions: Reactions): uP
       {
         ...strokes,
         font: FONT,
+        size: 32,
         space: axis === "clock" || axis === "elapsed" ? 90 : 70,
         ...(axis === "elapsed" ? { incrs: TIME_STEPS } : {}),
         ...(axis === "step" ? { incrs: wholeSteps() } : {}),
@@ -67,7 +68,7 @@ export function optionsOf(shape: Shape, width: number, reactions: Reactions): uP
       {
         ...strokes,
         font: FONT,
-        size: (_, values) => 16 + 7 * Math.max(3, ...((values as string[] | null) ?? []).map((text) => text.length)),
+        size: (_, values) => 20 + 7 * Math.max(3, ...((values as string[] | null) ?? []).map((text) => text.length)),
         // A logarithmic scale leaves out the labels between its powers.
         values: (_, splits) => splits.map((y) => ((y as number | null) === null ? "" : reactions.format(y))),
       },

@@ -32,10 +32,14 @@ export function useMetrics(jobs: readonly Pick<Job, "id" | "state">[]): {
   }
 }
 
+/** A stream that has not begun by then, as with too many tabs, is not waited for before anything is shown. */
+const STREAM_MS = 1_500
+
 /** No stream is held for these: a browser has only six connections to one service. */
 const ENDED: ReadonlySet<string> = new Set<Job["state"]>(["succeeded", "failed", "cancelled"])
 
 function Follow({ store, jobs }: { store: MetricStore; jobs: readonly number[] }) {
+  const listed = jobs.join(",")
   useFeed({
     topics: ["metrics"],
     jobs,
@@ -46,6 +50,12 @@ function Follow({ store, jobs }: { store: MetricStore; jobs: readonly number[] }
       for (const job of jobs) void store.load(job)
     },
   })
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      for (const job of listed.split(",")) store.loadIfUnknown(Number(job))
+    }, STREAM_MS)
+    return () => clearTimeout(timer)
+  }, [store, listed])
   return null
 }
 

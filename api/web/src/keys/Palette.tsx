@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query"
 import { useDeferredValue, useState } from "react"
 import { useLocation } from "wouter"
 
-import { api, data } from "../api/client"
+import { foundJobsQuery } from "../api/queries"
 import { StateBadge } from "../parts/StateBadge"
 import { useAction, useActions, type Action } from "./actions"
 
@@ -32,7 +32,7 @@ function Search({ onClose }: { onClose: () => void }) {
   const combobox = useCombobox({ opened: true })
   const words = text.trim().toLowerCase()
   const found = useActions().filter(({ id, title }) => id !== "palette" && title.toLowerCase().includes(words))
-  const jobs = useFoundJobs(useDeferredValue(words))
+  const jobs = useQuery(foundJobsQuery(useDeferredValue(words))).data ?? []
 
   const choose = (value: string) => {
     onClose()
@@ -105,22 +105,4 @@ export function Keys({ keys }: { keys: string }) {
       ))}
     </Group>
   )
-}
-
-function useFoundJobs(words: string) {
-  const number = /^#?(\d{1,15})$/.exec(words)?.[1]
-  const byName = useQuery({
-    queryKey: ["palette", words],
-    enabled: words.length > 1 || number !== undefined,
-    staleTime: 5_000,
-    retry: false,
-    queryFn: async ({ signal }) => {
-      if (number !== undefined) {
-        const path = { job_id: Number(number) }
-        return [await data(api.GET("/jobs/{job_id}", { params: { path, query: { fields: undefined } }, signal }))]
-      }
-      return (await data(api.GET("/jobs", { params: { query: { name: words, size: 8 } }, signal }))).items
-    },
-  })
-  return byName.data ?? []
 }
