@@ -33,9 +33,10 @@ CHECKS = {
     "tests": "test",
 }
 """Each check by its script in package.json. The first writes the types of the API's schema, which the others read."""
-_AWAY = re.compile(r"\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH)\b")
-_RETRIES = ("--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
-"""Left to itself npm takes more than a minute to find that there is no network."""
+_AWAY = re.compile(
+    r"\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|E[A-Z]+TIMEOUT|FETCH_ERROR)\b"
+)
+"""By which npm tells that it has not reached the index of its packages."""
 _QUIET = ("--no-audit", "--no-fund", "--no-progress")
 
 
@@ -146,10 +147,30 @@ class Build:
         stamp = self.web / "node_modules" / ".installed"
         if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
             return
+        away = self._index_away()
         # Without the scripts that packages bring for this: none is needed, and nobody has read them.
-        self._run("packages", "ci", "--ignore-scripts", "--prefer-offline", *_QUIET, *_RETRIES)
+        options = ("--ignore-scripts", "--offline" if away else "--prefer-offline", *_QUIET)
+        try:
+            self._run("packages", "ci", *options, is_shown=not away)
+        except BuildError as error:
+            if away is None:
+                raise
+            raise BuildError(
+                f"npm cannot reach the index of its packages ({away}), and has not kept all of them. Name a mirror in "
+                "the variable npm_config_registry, or a proxy in HTTPS_PROXY, and run this again"
+            ) from error
         stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(wanted, encoding="utf-8")
+
+    def _index_away(self) -> str | None:
+        """Return by which error npm does not reach the index of its packages; None where that answers, in any way.
+
+        It is asked once. To install, npm asks it for each of some hundred packages, which takes minutes to fail.
+        """
+        patience = ("--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-timeout=10000")
+        asked = self._node.run_npm("ping", *patience, folder=self.web)
+        found = _AWAY.search(asked.stdout) if asked.returncode else None
+        return None if found is None else found[0]
 
     def _write_schema(self) -> None:
         from api.app import create_app
@@ -164,8 +185,8 @@ class Build:
             return False
         return True
 
-    def _run(self, name: str, *arguments: str, **environment: str) -> None:
-        """Run npm; say what for, and how long it took. Raises BuildError, after the output where that tells more."""
+    def _run(self, name: str, *arguments: str, is_shown: bool = True, **environment: str) -> None:
+        """Run npm; say what for, and how long it took. Raises BuildError, after the output if that is to be shown."""
         print(f"  {name:<11}", end="", flush=True)
         began = time.monotonic()
         done = self._node.run_npm(*arguments, folder=self.web, **environment)
@@ -174,12 +195,8 @@ class Build:
             print(took)
             return
         print(f"{took}, failed", flush=True)
-        if away := _AWAY.search(done.stdout):
-            raise BuildError(
-                f"npm cannot reach the index of its packages ({away[0]}). Name a mirror in the variable "
-                "npm_config_registry, or a proxy in HTTPS_PROXY, and run this again"
-            )
-        print(done.stdout.rstrip(), file=sys.stderr)
+        if is_shown:
+            print(done.stdout.rstrip(), file=sys.stderr)
         raise BuildError(f"npm {' '.join(arguments[:2])} failed in {self.web}, with the output above")
 
 

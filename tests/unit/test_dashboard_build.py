@@ -13,7 +13,7 @@ import pytest
 
 from api import bundle
 from api.dashboard import MEDIA_TYPES
-from api.web.build import MOST_BYTES, STATIC, Build
+from api.web.build import MOST_BYTES, STATIC, Build, main
 from api.web.node import BuildError, allows
 from tests.unit.small_dashboard import Clone
 
@@ -176,16 +176,28 @@ def test_without_node_a_build_of_the_same_sources_is_good(built: Clone, tmp_path
     assert built.build().returncode == 1
 
 
-@pytest.mark.parametrize("code", ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT"])
+@pytest.mark.parametrize("code", ["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ETIMEDOUT", "ECONNECTIONTIMEOUT"])
 def test_without_a_network_one_line_says_what_to_set(clone: Clone, code: str) -> None:
     clone.install_node("22.12.0")
-    said = f"npm error code {code}\nnpm error network request to https://index.invalid/react failed"
-    done = clone.build(FAILING="ci", SAYING=said)
+    away = {"FAILING": "ping", "SAYING": f"npm error code {code}\nnpm error request to https://index.invalid failed"}
+    done = clone.build(**away)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: npm cannot reach the index of its packages ({code})")
     assert "npm_config_registry" in line
-    assert clone.build("--node-optional", FAILING="ci", SAYING=said).returncode == 0
+    assert clone.build("--node-optional", **away).returncode == 0
+    assert not clone.static.exists()
+
+
+def test_without_a_network_packages_that_npm_has_kept_are_installed(clone: Clone) -> None:
+    clone.install_node("22.12.0")
+    assert clone.build(FAILING="ping", SAYING="npm error code ENOTFOUND", KEPT="all").returncode == 0
+    assert clone.npm_calls == ["ci", "build"]
+
+
+def test_an_index_that_knows_no_ping_is_no_reason_to_do_without_it(clone: Clone) -> None:
+    clone.install_node("22.12.0")
+    assert clone.build(FAILING="ping", SAYING="npm error code E404").returncode == 0
 
 
 def test_a_build_that_fails_shows_why_and_leaves_the_one_before_in_place(built: Clone) -> None:
@@ -295,8 +307,8 @@ def test_the_range_of_package_json_is_understood(version: tuple[int, int, int], 
 
 @pytest.mark.timeout(600)
 def test_the_real_one_is_built_and_asks_a_browser_for_nothing_that_the_service_forbids() -> None:
-    found = Build().make()
-    assert found == bundle.read(STATIC)
+    assert main([]) == 0
+    found = bundle.read(STATIC)
     assert {Path(name).suffix for name in found.files} <= MEDIA_TYPES.keys()
     page = re.sub(r"<!--.*?-->", "", found.files["index.html"].content.decode())
     assert "<base" not in page
