@@ -84,11 +84,10 @@ export const DeviceTile = memo(function DeviceTile(props: DeviceTileProps) {
 function Holder({ id, attempt, job }: { id: number; attempt: number; job: NamedJob | undefined }) {
   return (
     <div className={classes.holder}>
-      <Link href={`/jobs/${id}`} title={attempt > 1 ? `attempt ${attempt}` : undefined}>
+      <Link href={`/jobs/${id}`} title={[job?.name, job?.user, `attempt ${attempt}`].filter(Boolean).join(", ")}>
         #{id}
         {job && ` ${job.name}`}
       </Link>
-      {job?.user && <span className={classes.dim}> {job.user}</span>}
     </div>
   )
 }

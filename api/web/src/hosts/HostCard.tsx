@@ -12,7 +12,7 @@ import { useRights } from "../session/rights"
 import type { AskVerb } from "./Dialogs"
 import { DeviceTile } from "./DeviceTile"
 import classes from "./HostCard.module.css"
-import { countDevices, countsInWords, hasTelemetry, HOST_STATES, stateOf } from "./hostState"
+import { devicesInWords, hasTelemetry, HOST_STATES, stateOf } from "./hostState"
 import type { NamedJob } from "./jobNames"
 import { sampleOf, telemetryQuery } from "./telemetry"
 import { tilesOf } from "./tiles"
@@ -139,7 +139,7 @@ function Facts({ host }: { host: Host }) {
       </div>
       <div>
         <dt>Devices</dt>
-        <dd>{countsInWords(countDevices(host.devices))}</dd>
+        <dd>{devicesInWords(host.devices)}</dd>
       </div>
       {host.free_bytes !== null && (
         <div>

@@ -12,7 +12,7 @@ import { Dialogs, type AskVerb } from "./Dialogs"
 import { FILTER_STATES, filterHosts, readFilter } from "./filter"
 import { headingId, HostCard } from "./HostCard"
 import classes from "./HostsView.module.css"
-import { countDevices, countsInWords } from "./hostState"
+import { devicesInWords } from "./hostState"
 import { jobNamesQuery } from "./jobNames"
 import { useRelease } from "./verbs"
 
@@ -66,7 +66,7 @@ function FilterBar({ hosts, shown }: { hosts: readonly Host[]; shown: readonly H
       { replace: true },
     )
   const isFiltered = text !== "" || state !== null
-  const devices = countsInWords(countDevices(shown.flatMap((host) => host.devices)))
+  const devices = devicesInWords(shown.flatMap((host) => host.devices))
   return (
     <>
       <Group gap="sm" align="end">
@@ -89,7 +89,7 @@ function FilterBar({ hosts, shown }: { hosts: readonly Host[]; shown: readonly H
           onChange={(event) => set("state", event.currentTarget.value)}
         />
         <Text size="sm" c="dimmed" role="status">
-          {isFiltered ? `${shown.length} of ${hosts.length} hosts` : `${hosts.length} hosts`}: {devices}
+          {isFiltered ? `${shown.length} of ${hosts.length} hosts` : `${hosts.length} hosts`} · {devices}
         </Text>
       </Group>
       {shown.length === 0 && (

@@ -1,5 +1,6 @@
 /** What a host is worth to new jobs, in a few words to show and to filter by. */
 import type { Device, Host } from "../api/types"
+import { count } from "../format/numbers"
 
 export const HOST_STATES = {
   open: "Takes jobs",
@@ -25,18 +26,21 @@ export function deviceStateOf(device: Device): DeviceState {
   return device.quarantined_at === null ? "free" : "quarantined"
 }
 
-export type DeviceCounts = Record<DeviceState, number>
-
-export function countDevices(devices: readonly Device[]): DeviceCounts {
-  const counts: DeviceCounts = { free: 0, held: 0, quarantined: 0 }
-  for (const device of devices) counts[deviceStateOf(device)] += 1
-  return counts
+/** `8 GPUs: 7 held, 1 free; 64 CPU slots: 64 free`: a free slot says nothing of the GPUs beside it. */
+export function devicesInWords(devices: readonly Device[]): string {
+  const slots = devices.filter(({ kind }) => kind === "cpu")
+  const others = devices.filter(({ kind }) => kind !== "cpu")
+  const parts = [inWords(others, "GPU"), inWords(slots, "CPU slot")].filter((part) => part !== null)
+  return parts.length === 0 ? "no devices" : parts.join("; ")
 }
 
-/** `2 held, 5 free, 1 quarantined`; what there is none of is left out. */
-export function countsInWords(counts: DeviceCounts): string {
-  const parts = (["held", "free", "quarantined"] as const).filter((state) => counts[state] > 0)
-  return parts.length === 0 ? "no devices" : parts.map((state) => `${counts[state]} ${state}`).join(", ")
+function inWords(devices: readonly Device[], what: string): string | null {
+  if (devices.length === 0) return null
+  const counts: Record<DeviceState, number> = { held: 0, free: 0, quarantined: 0 }
+  for (const device of devices) counts[deviceStateOf(device)] += 1
+  const states = (["held", "free", "quarantined"] as const).filter((state) => counts[state] > 0)
+  const each = states.map((state) => `${count(counts[state])} ${state}`).join(", ")
+  return `${count(devices.length)} ${what}${devices.length === 1 ? "" : "s"}: ${each}`
 }
 
 /** Whether its driver tells what it does: a CPU slot and a simulated GPU have none that could. */

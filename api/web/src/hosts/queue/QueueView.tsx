@@ -38,10 +38,14 @@ export default function QueueView() {
     return <ErrorNote error={error} onRetry={again} />
   }
   const { first, more, isCounted } = line.data
-  const ends = Object.values(running.data).map((job) => endOf(job, now) ?? now)
-  const starts = first.map((job) => stretchOf(job, now)?.from_ms ?? now)
+  const ends = Object.values(running.data).map((job) => endOf(job, now))
+  const starts = first.map((job) => stretchOf(job, now)?.from_ms ?? null)
   const span = isSpan(asked) ? asked : "fit"
-  const axis = axisOf(span, now, [...ends, ...starts])
+  const axis = axisOf(
+    span,
+    now,
+    [...ends, ...starts].filter((time) => time !== null),
+  )
   return (
     <>
       <SpanChoice span={span} />

@@ -5,7 +5,7 @@ import { Link } from "wouter"
 import { count } from "../../format/numbers"
 import { settled_s } from "../../format/progress"
 import { duration } from "../../format/times"
-import { countsInWords, HOST_STATES, stateOf } from "../hostState"
+import { devicesInWords, HOST_STATES, stateOf } from "../hostState"
 import { place, type Axis } from "./axis"
 import { Chart, Lane, Lanes } from "./Chart"
 import { endOf } from "./foretold"
@@ -27,13 +27,13 @@ export function RunningChart({ hosts, jobs, axis }: RunningChartProps) {
   return (
     <>
       <Chart label="What runs on which devices" axis={axis}>
-        {hosts.slice(0, MOST_HOSTS).map(({ host, lanes, counts }) => (
+        {hosts.slice(0, MOST_HOSTS).map(({ host, lanes }) => (
           <section key={host.name} aria-label={host.name}>
             <h3>
               <Link href={`/hosts#${encodeURIComponent(host.name)}`}>{host.name}</Link>{" "}
               <span>
                 {stateOf(host) === "open" ? "" : `${HOST_STATES[stateOf(host)].toLowerCase()}, `}
-                {countsInWords(counts)}
+                {devicesInWords(host.devices)}
               </span>
             </h3>
             <Lanes label={`Jobs on ${host.name}`}>

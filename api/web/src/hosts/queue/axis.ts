@@ -21,8 +21,8 @@ const REACHES = [
 
 const LONGEST = [360 * DAY, 60 * DAY] as const
 
-/** What can be chosen, by its name in the address; `fit` reaches to the last that is foretold. */
-export const SPANS = { fit: "All that is foretold", "1h": "1 hour", "6h": "6 hours", "1d": "1 day", "7d": "7 days" }
+/** What can be chosen, by its name in the address; `fit` reaches over nine tenths of what is foretold. */
+export const SPANS = { fit: "Most of what is foretold", "1h": "1 hour", "6h": "6 hours", "1d": "1 day", "7d": "7 days" }
 
 export type Span = keyof typeof SPANS
 
@@ -42,13 +42,17 @@ export function isSpan(name: string | null): name is Span {
   return name !== null && Object.hasOwn(SPANS, name)
 }
 
-/** The axis at `now_ms` for a chosen span; to fit, the shortest that has all of `times_ms` in it. */
-export function axisOf(span: Span, now_ms: number, times_ms: Iterable<number>): Axis {
-  let ahead = 0
-  if (span === "fit") for (const time of times_ms) ahead = Math.max(ahead, time - now_ms)
-  else ahead = AHEAD[span]
-  const [reach_ms, tick_ms] = REACHES.find(([reach]) => reach >= ahead) ?? LONGEST
+/** The axis at `now_ms` for a chosen span; to fit, the shortest that has most of `times_ms` in it. */
+export function axisOf(span: Span, now_ms: number, times_ms: readonly number[]): Axis {
+  const ahead_ms = span === "fit" ? mostOf(times_ms) - now_ms : AHEAD[span]
+  const [reach_ms, tick_ms] = REACHES.find(([reach]) => reach >= ahead_ms) ?? LONGEST
   return { now_ms, from_ms: now_ms - reach_ms * PAST, to_ms: now_ms + reach_ms, tick_ms }
+}
+
+/** By when nine tenths have come: one run of weeks would leave everything else as thin as a line. */
+function mostOf(times_ms: readonly number[]): number {
+  const ordered = [...times_ms].sort((one, other) => one - other)
+  return ordered[Math.ceil(ordered.length * 0.9) - 1] ?? Number.NEGATIVE_INFINITY
 }
 
 /** Where a time lies on an axis; beyond its ends below 0 or above 1. */

@@ -1,7 +1,6 @@
 /** Who has which devices now, as lanes of the plan: devices of a host that one job holds are one lane. */
 import type { Host } from "../../api/types"
 import { inOrder, namesInShort } from "../deviceNames"
-import { countDevices, type DeviceCounts } from "../hostState"
 
 export interface Lane {
   jobId: number
@@ -12,14 +11,11 @@ export interface Lane {
 export interface HostLanes {
   host: Host
   lanes: Lane[]
-  counts: DeviceCounts
 }
 
 /** The hosts on which something runs, each with its lanes, in the order of the devices. */
 export function lanesOf(hosts: readonly Host[]): HostLanes[] {
-  return hosts
-    .map((host) => ({ host, lanes: lanesOn(host), counts: countDevices(host.devices) }))
-    .filter(({ lanes }) => lanes.length > 0)
+  return hosts.map((host) => ({ host, lanes: lanesOn(host) })).filter(({ lanes }) => lanes.length > 0)
 }
 
 function lanesOn(host: Host): Lane[] {

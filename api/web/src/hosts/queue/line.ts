@@ -8,13 +8,10 @@ export const WAITING_FIELDS = [
   "user",
   "priority",
   "spec",
-  "world_size",
   "reason",
   "position",
   "predicted_start",
   "waits_for",
-  "not_before",
-  "queued_at",
 ] as const satisfies readonly (keyof Job)[]
 
 export type WaitingJob = Pick<Job, (typeof WAITING_FIELDS)[number]>
