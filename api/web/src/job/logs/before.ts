@@ -29,20 +29,23 @@ export class Before {
 
   /** Return the next pieces before the id `bound`, oldest first, with none left out between. */
   async read(bound: number): Promise<Piece[]> {
-    while (this.has(bound)) {
+    // So many ids back there are none; and so many back there are more than an answer holds.
+    let empty = 0
+    let tooMany = Number.POSITIVE_INFINITY
+    while (empty < bound - this.#first) {
       const after = Math.max(this.#first - 1, bound - 1 - this.#step)
       const found = await this.#read(after, this.#limit)
       const isCut = found.length === this.#limit && (found.at(-1)?.id ?? bound) < bound - 1
       const pieces = found.filter(({ id }) => id < bound)
-      if (isCut) {
-        // There are more up to the bound than an answer holds. As many ids as its limit never are.
-        this.#step = Math.max(this.#limit, Math.floor(this.#step / 4))
-      } else if (pieces.length === 0) {
-        this.#step *= 8
-      } else {
+      if (pieces.length > 0 && !isCut) {
         this.#learn(pieces)
         return pieces
       }
+      if (isCut) tooMany = Math.min(this.#step, bound - this.#first)
+      else empty = this.#step
+      const between = Math.floor((empty + tooMany) / 2)
+      // Behind what is empty, as many ids as an answer holds are never too many.
+      this.#step = isCut ? Math.max(empty + this.#limit, between) : Math.min(8 * this.#step, between)
     }
     return []
   }
