@@ -1,17 +1,19 @@
 /** The tabs of a job: each is a path of its own, and is loaded when it is first shown. */
-import { Anchor, Text } from "@mantine/core"
+import { Anchor, Button, Text } from "@mantine/core"
 import { lazy, Suspense, type ComponentType } from "react"
-import { Link } from "wouter"
+import { Link, useSearchParams } from "wouter"
 
 import type { Job } from "../api/types"
 import { Empty } from "../parts/Empty"
 import { Loading } from "../parts/Loading"
-import classes from "./Tabs.module.css"
 import { OverviewTab } from "./overview/OverviewTab"
+import type { TabPath } from "./snippets/snippets"
+import { isLanguage, SnippetPanel, type Language } from "./snippets/SnippetPanel"
+import classes from "./Tabs.module.css"
 
 interface Tab {
   /** Last part of its path; empty for the one that `/jobs/7` itself shows. */
-  path: string
+  path: TabPath
   title: string
   Content: ComponentType<{ job: Job }>
 }
@@ -27,33 +29,74 @@ const TABS: readonly Tab[] = [
 
 export function Tabs({ job, tab }: { job: Job; tab: string | undefined }) {
   const shown = TABS.find(({ path }) => path === (tab ?? ""))
+  const [language, setLanguage] = useLanguage()
   return (
     <>
-      <nav aria-label="Parts of the job" className={classes.tabs}>
-        {TABS.map(({ path, title }) => (
-          <Link
-            key={path}
-            href={path === "" ? `/jobs/${job.id}` : `/jobs/${job.id}/${path}`}
-            className={classes.tab}
-            aria-current={path === shown?.path ? "page" : undefined}
+      <div className={classes.row}>
+        <nav aria-label="Parts of the job" className={classes.tabs}>
+          {TABS.map(({ path, title }) => (
+            <Link
+              key={path}
+              href={path === "" ? `/jobs/${job.id}` : `/jobs/${job.id}/${path}`}
+              className={classes.tab}
+              aria-current={path === shown?.path ? "page" : undefined}
+            >
+              {title}
+            </Link>
+          ))}
+        </nav>
+        {shown && (
+          <Button
+            size="xs"
+            variant="default"
+            aria-expanded={language !== null}
+            onClick={() => setLanguage(language === null ? "cli" : null)}
           >
-            {title}
-          </Link>
-        ))}
-      </nav>
-      {shown ? (
-        <Suspense fallback={<Loading what={shown.title} />}>
-          <shown.Content job={job} />
-        </Suspense>
-      ) : (
-        <Empty title="A job has no such tab">
-          <Text size="sm">
-            <Anchor component={Link} href={`/jobs/${job.id}`}>
-              Overview of the job
-            </Anchor>
-          </Text>
-        </Empty>
+            As a command
+          </Button>
+        )}
+      </div>
+      {shown && language !== null && (
+        <SnippetPanel job={job} tab={shown.path} language={language} onLanguage={setLanguage} />
       )}
+      {shown ? <Content {...shown} job={job} /> : <NoSuchTab job={job} />}
     </>
   )
+}
+
+function Content({ title, Content, job }: Tab & { job: Job }) {
+  return (
+    <Suspense fallback={<Loading what={title} />}>
+      <Content job={job} />
+    </Suspense>
+  )
+}
+
+function NoSuchTab({ job }: { job: Job }) {
+  return (
+    <Empty title="A job has no such tab">
+      <Text size="sm">
+        <Anchor component={Link} href={`/jobs/${job.id}`} underline="always">
+          Overview of the job
+        </Anchor>
+      </Text>
+    </Empty>
+  )
+}
+
+/** In which language the commands are shown, by the parameter `code`; null where they are not. */
+function useLanguage(): [Language | null, (language: Language | null) => void] {
+  const [search, setSearch] = useSearchParams()
+  const named = search.get("code")
+  const set = (language: Language | null) =>
+    setSearch(
+      (before) => {
+        const after = new URLSearchParams(before)
+        if (language === null) after.delete("code")
+        else after.set("code", language)
+        return after
+      },
+      { replace: true },
+    )
+  return [isLanguage(named) ? named : null, set]
 }

@@ -1,0 +1,197 @@
+/** What a tab shows, as commands: of the command line, of curl, and as a program in Python. */
+import type { Job } from "../../api/types"
+import { pythonLiteral } from "./pythonLiteral"
+
+export type TabPath = "" | "metrics" | "logs" | "checkpoints" | "timeline" | "spec"
+
+export interface Snippet {
+  /** What it does, as a heading says it. */
+  title: string
+  cli: string
+  curl: string
+  python: string
+}
+
+/** The service that they are for. */
+export interface Service {
+  /** Its address, without a slash at its end. */
+  url: string
+  /** Whether it asks for a token; the text of one never gets into a snippet. */
+  asksForTokens: boolean
+}
+
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"])
+
+export function snippetsFor(tab: TabPath, job: Job, service: Service): Snippet[] {
+  const to = new Wording(service)
+  const { id } = job
+  switch (tab) {
+    case "metrics":
+      return [
+        {
+          title: "Its values as CSV",
+          cli: to.cli(`metrics ${id} --csv > job-${id}.csv`),
+          curl: to.curl(`/jobs/${id}/metrics?format=csv`, `-o job-${id}.csv`),
+          python: to.python(
+            `frame = client.metrics_frame(${id})  # takes pandas: pip install 'rankzero[pandas]'`,
+            "print(frame)",
+          ),
+        },
+      ]
+    case "logs":
+      return [
+        {
+          title: "Follow its output",
+          cli: to.cli(`logs ${id} --follow`),
+          curl: to.curl(`/events?topics=logs&jobs=${id}`, "-N"),
+          python: to.python(
+            `for news in client.follow(${id}, topics=["logs"]):`,
+            "    for piece in news.items:",
+            '        print(piece.text, end="")',
+          ),
+        },
+        {
+          title: "All of its output in a file",
+          cli: to.cli(`logs ${id} > job-${id}.log`),
+          curl: to.curl(`/jobs/${id}/logs/download`, `-o job-${id}.log`),
+          python: to.python(`client.download_logs(${id}, "job-${id}.log")`),
+        },
+      ]
+    case "checkpoints":
+      return [
+        {
+          title: "List them",
+          cli: to.cli(`checkpoints ${id}`),
+          curl: to.curl(`/jobs/${id}/checkpoints`),
+          python: to.python(
+            `for checkpoint in client.checkpoints(${id}):`,
+            "    print(checkpoint.id, checkpoint.step, checkpoint.best, checkpoint.values)",
+          ),
+        },
+        {
+          title: "Download the best, held against its SHA-256",
+          cli: to.cli(`checkpoints ${id} --download best -o job-${id}-best.pt`),
+          curl: [
+            to.curl(`/jobs/${id}/checkpoints?best=true`),
+            `# Its id is in the answer; sha256sum then tells whether the file is whole.`,
+            to.curl(`/jobs/${id}/checkpoints/ID/file`, `-o job-${id}-best.pt`),
+          ].join("\n"),
+          python: to.python(`print(client.download_checkpoint(${id}, "best", "job-${id}-best.pt"))`),
+        },
+      ]
+    case "timeline":
+      return [
+        {
+          title: "What has happened to it",
+          cli: to.cli(`events ${id}`),
+          curl: to.curl(`/jobs/${id}/events`),
+          python: to.python(
+            `for event in client.events(${id}):`,
+            "    print(event.at, event.kind, event.from_state, event.to_state, event.detail)",
+          ),
+        },
+        {
+          title: "Its attempts",
+          cli: to.cli(`show ${id}`),
+          curl: to.curl(`/jobs/${id}/attempts`),
+          python: to.python(
+            `for attempt in client.attempts(${id}):`,
+            "    print(attempt.number, attempt.outcome, [placement.host for placement in attempt.placements])",
+          ),
+        },
+      ]
+    case "spec":
+      return [cloning(job, to), submitting(job, to)]
+    default:
+      return [
+        {
+          title: "This job",
+          cli: to.cli(`show ${id}`),
+          curl: to.curl(`/jobs/${id}`),
+          python: to.python(`job = client.get(${id})`, "print(job.state, job.progress)"),
+        },
+        {
+          title: "Wait for its end",
+          cli: to.cli(`logs ${id} --follow`),
+          curl: to.curl(`/events?topics=jobs&jobs=${id}`, "-N"),
+          python: to.python(`job = client.wait(${id})`, "print(job.state, job.failure)"),
+        },
+      ]
+  }
+}
+
+function cloning({ id }: Job, to: Wording): Snippet {
+  return {
+    title: "Once more, with a change",
+    cli: to.cli(`clone ${id} --set seed=1 --detach`),
+    curl: to.curlWith(`/jobs/${id}/clone`, { changes: { train: { seed: 1 } } }),
+    python: to.python(`job = client.clone(${id}, {"train": {"seed": 1}})`, "print(job.id)"),
+  }
+}
+
+function submitting(job: Job, to: Wording): Snippet {
+  const spec = specNow(job)
+  const document = JSON.stringify(spec, null, 2)
+  return {
+    title: "The same spec as a job of its own",
+    // Within quotes a shell looks for nothing in what stands here; no line of JSON is `SPEC` alone.
+    cli: `${to.cli("submit - --detach")} <<'SPEC'\n${document}\nSPEC`,
+    curl: to.curlWith("/jobs", spec),
+    python: to.python(`job = client.submit(${pythonLiteral(spec)})`, "print(job.id)"),
+  }
+}
+
+/** A job's spec with the priority and labels that it has by now, which are kept beside it. */
+export function specNow({
+  spec,
+  priority,
+  labels,
+}: Pick<Job, "spec" | "priority" | "labels">): Record<string, unknown> {
+  return { ...spec, priority, labels }
+}
+
+class Wording {
+  readonly #service: Service
+  /** By http, and not on this machine: the command sends a token there only when it is told to. */
+  readonly #isInsecure: boolean
+
+  constructor(service: Service) {
+    this.#service = service
+    const { protocol, hostname } = new URL(service.url)
+    this.#isInsecure = service.asksForTokens && protocol === "http:" && !LOOPBACK.has(hostname)
+  }
+
+  cli(command: string): string {
+    // Before any redirection, and behind the command's own words.
+    const [words = command, into] = command.split(" > ")
+    const trusted = this.#isInsecure ? "RANKZERO_INSECURE=1 " : ""
+    return `${trusted}rankzero ${words} --url ${inQuotes(this.#service.url)}${into === undefined ? "" : ` > ${into}`}`
+  }
+
+  curl(path: string, flags = ""): string {
+    return ["curl -sSf", flags, ...this.#authorization(), inQuotes(this.#service.url + path)]
+      .filter((each) => each !== "")
+      .join(" ")
+  }
+
+  curlWith(path: string, body: unknown): string {
+    const flags = `-H 'Content-Type: application/json' --data-binary @-`
+    return `${this.curl(path, flags)} <<'BODY'\n${JSON.stringify(body, null, 2)}\nBODY`
+  }
+
+  python(...lines: string[]): string {
+    const insecure = this.#isInsecure ? ", insecure=True" : ""
+    const token = this.#service.asksForTokens ? "  # its token is that of rankzero login, or RANKZERO_TOKEN" : ""
+    const client = `client = Client(${JSON.stringify(this.#service.url)}${insecure})${token}`
+    return ["from rankzero import Client", "", client, ...lines].join("\n")
+  }
+
+  #authorization(): string[] {
+    return this.#service.asksForTokens ? [`-H "Authorization: Bearer $RANKZERO_TOKEN"`] : []
+  }
+}
+
+/** A word of a shell's command, whatever stands in it. */
+function inQuotes(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
