@@ -10,7 +10,7 @@ import { ErrorNote } from "../../parts/ErrorNote"
 import { Loading } from "../../parts/Loading"
 import { Mark } from "../../parts/Mark"
 import { Facts, type Fact } from "../Facts"
-import { ScrolledTable } from "../ScrolledTable"
+import { ScrolledTable } from "../../parts/ScrolledTable"
 
 export function Environment({ job }: { job: Job }) {
   const attempts = useQuery(attemptsQuery(job.id))

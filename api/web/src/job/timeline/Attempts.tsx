@@ -6,7 +6,7 @@ import type { Attempt } from "../../api/types"
 import { count } from "../../format/numbers"
 import { failureInWords } from "../../format/reasons"
 import { At, Lasted } from "../../parts/Time"
-import { ScrolledTable } from "../ScrolledTable"
+import { ScrolledTable } from "../../parts/ScrolledTable"
 import { Placements } from "./Placements"
 
 export function Attempts({ jobId, attempts }: { jobId: number; attempts: readonly Attempt[] }) {
