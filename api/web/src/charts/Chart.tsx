@@ -3,7 +3,7 @@ import { Button, Group, Text, Title, useComputedColorScheme } from "@mantine/cor
 import type uPlot from "uplot"
 import { memo, useId, useMemo, useRef, useState } from "react"
 
-import { figure } from "../format/numbers"
+import { count, figure } from "../format/numbers"
 import { notices } from "../parts/notices"
 import { useSettings } from "../settings/settings"
 import type { Range } from "./axis"
@@ -145,12 +145,12 @@ export const Chart = memo(function Chart(props: ChartProps) {
       />
       {columns.hidden > 0 && (
         <Text size="xs" c="dimmed">
-          A logarithmic scale cannot show {columns.hidden.toLocaleString()} values that are zero or below.
+          Values of zero or below, which a logarithmic scale cannot show: {count(columns.hidden)}.
         </Text>
       )}
       {columns.gaps.length > 0 && (
         <Text size="xs" c="dimmed">
-          × NaN, ▲ ∞, ▼ −∞: {columns.gaps.length.toLocaleString()} of the values shown are not finite.
+          × NaN, ▲ ∞, ▼ −∞: values that are not finite, {count(columns.gaps.length)} of those shown.
         </Text>
       )}
       {hasTable && <Values title={title} lines={lines} axis={view.axis} timeZone={timeZone} format={format} />}

@@ -46,7 +46,7 @@ export function optionsOf(shape: Shape, width: number, reactions: Reactions): uP
     width,
     height: shape.height,
     legend: { show: false },
-    padding: [8, 24, 0, 0],
+    padding: [8, axis === "clock" ? 40 : 26, 0, 0],
     tzDate: (at) => (timeZone === "local" ? new Date(at * 1000) : uPlot.tzDate(new Date(at * 1000), timeZone)),
     scales: {
       x: {

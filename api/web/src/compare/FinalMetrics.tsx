@@ -50,12 +50,12 @@ function Figures({ cell }: { cell: Cell | null }) {
   const { last, best, isBest } = cell
   return (
     <>
-      <Text size="sm" fw={isBest ? 700 : 400} style={{ whiteSpace: "nowrap" }}>
-        {last} {isBest && <Mark>best</Mark>}
+      <Text size="sm" style={{ whiteSpace: "nowrap" }}>
+        {last}
       </Text>
       {best && (
-        <Text size="xs" c="dimmed" style={{ whiteSpace: "nowrap" }}>
-          best {figure(best.value)} at step {count(best.step)}
+        <Text size="xs" c={isBest ? undefined : "dimmed"} fw={isBest ? 700 : 400} style={{ whiteSpace: "nowrap" }}>
+          best {figure(best.value)} at step {count(best.step)} {isBest && <Mark>best of all</Mark>}
         </Text>
       )}
     </>
