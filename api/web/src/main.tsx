@@ -1,5 +1,5 @@
 /** Begins the dashboard. */
-import "@mantine/core/styles.css"
+import "./mantine"
 import "./main.css"
 
 import { StrictMode } from "react"
