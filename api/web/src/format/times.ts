@@ -1,5 +1,7 @@
 /** Points in time and stretches of it, in the browser's locale and the time zone that was set. */
 
+import { count } from "./numbers"
+
 const UNITS = [
   ["d", 86_400],
   ["h", 3_600],
@@ -14,7 +16,7 @@ export function duration(seconds: number): string {
   for (const [unit, size] of UNITS) {
     const many = Math.floor(left / size)
     left -= many * size
-    if (many > 0 || (unit === "s" && parts.length === 0)) parts.push(`${many.toLocaleString()} ${unit}`)
+    if (many > 0 || (unit === "s" && parts.length === 0)) parts.push(`${count(many)} ${unit}`)
     else if (parts.length > 0) break
     if (parts.length === 2) break
   }

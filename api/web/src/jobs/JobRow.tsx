@@ -39,7 +39,7 @@ export const JobRow = memo(
         data-selected={isSelected || undefined}
         style={{ height, transform: `translateY(${top}px)` }}
       >
-        <div role="cell" className={classes.cell} style={{ gridArea: "select" }}>
+        <div role="cell" className={classes.cell} data-area="select">
           <input
             type="checkbox"
             className={classes.check}
@@ -56,7 +56,7 @@ export const JobRow = memo(
             key={cell.column.id}
             role={cell.column.id === "name" ? "rowheader" : "cell"}
             className={classes.cell}
-            style={{ gridArea: cell.column.columnDef.meta?.area }}
+            data-area={cell.column.columnDef.meta?.area}
           >
             {flexRender(cell.column.columnDef.cell, cell.getContext())}
           </div>

@@ -16,7 +16,7 @@ import { between, toggled } from "./selection"
 import type { View, ViewChange } from "./view"
 
 /** Pixels; `Jobs.module.css` lays the cells out for them. */
-const HEIGHTS = { comfortable: 52, compact: 32, card: 122 }
+const HEIGHTS = { comfortable: 52, compact: 32, card: 106 }
 const HEAD_HEIGHT = 36
 
 export interface JobTableProps {
@@ -62,7 +62,7 @@ function Rows({
     getScrollElement: () => scrolled.current,
     estimateSize: () => height,
     getItemKey: (index) => jobs[index]?.id ?? index,
-    overscan: 8,
+    overscan: 5,
     paddingStart: headHeight,
     scrollPaddingStart: headHeight,
     // Jobs that come at the top do not move what one has scrolled to; at the top they are to be seen.

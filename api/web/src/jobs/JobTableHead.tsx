@@ -18,7 +18,7 @@ export function JobTableHead({ table, jobs, view, onView }: JobTableHeadProps) {
   return (
     <div role="rowgroup" className={classes.head}>
       <div role="row" aria-rowindex={1} className={classes.headRow}>
-        <div role="columnheader" className={classes.cell} style={{ gridArea: "select" }}>
+        <div role="columnheader" className={classes.cell} data-area="select">
           <SelectAll jobs={jobs} view={view} onView={onView} />
         </div>
         {table.getFlatHeaders().map((header) => {
@@ -31,7 +31,7 @@ export function JobTableHead({ table, jobs, view, onView }: JobTableHeadProps) {
               role="columnheader"
               aria-sort={ariaSort}
               className={classes.cell}
-              style={{ gridArea: meta?.area }}
+              data-area={meta?.area}
             >
               {next === undefined ? (
                 title

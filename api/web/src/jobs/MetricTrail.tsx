@@ -1,5 +1,6 @@
 /** The last value of a job's main metric, with the line it has come along. */
-import { useQuery } from "@tanstack/react-query"
+import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { useEffect, useState } from "react"
 
 import type { Job } from "../api/types"
 import { figure } from "../format/numbers"
@@ -7,19 +8,32 @@ import { Sparkline } from "../parts/Sparkline"
 import classes from "./Jobs.module.css"
 import { mainMetric, trailQuery } from "./trails"
 
+/** A row that is only scrolled past asks for nothing. */
+const SETTLE_MS = 250
+
 export function MetricTrail({ job }: { job: Job }) {
+  const client = useQueryClient()
+  const [isSettled, setSettled] = useState(() => client.getQueryData(trailQuery(job).queryKey) !== undefined)
+  useEffect(() => {
+    if (isSettled) return
+    const timer = setTimeout(() => setSettled(true), SETTLE_MS)
+    return () => clearTimeout(timer)
+  }, [isSettled])
   const name = mainMetric(job.progress)
-  const { data: values = [] } = useQuery(trailQuery(job))
   if (name === undefined) return null
   const last = figure(job.progress?.values[name], "not finite")
-  const short = name.replace(/^train\//, "")
   return (
     <div className={classes.metric}>
-      <Sparkline values={values} label={`${name} so far`} width={52} height={18} />
+      {isSettled && <Trail job={job} name={name} />}
       <span className={classes.figure} title={`${name} ${last}`}>
         <span className={classes.cut}>{last}</span>
-        <span className={`${classes.second} ${classes.cut}`}>{short}</span>
+        <span className={`${classes.second} ${classes.cut}`}>{name.replace(/^train\//, "")}</span>
       </span>
     </div>
   )
+}
+
+function Trail({ job, name }: { job: Job; name: string }) {
+  const { data: values = [] } = useQuery(trailQuery(job))
+  return <Sparkline values={values} label={`${name} so far`} width={52} height={18} />
 }

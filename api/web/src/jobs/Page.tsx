@@ -33,7 +33,9 @@ export default function JobsPage() {
     <div className={classes.page}>
       <PageTitle title="Jobs" documentTitle="Jobs">
         <span className={classes.second} role="status">
-          {data !== undefined && !isEmpty && `${count(jobs.length)}${hasMore ? "+" : ""}`}
+          {data !== undefined &&
+            !isEmpty &&
+            `${count(jobs.length)}${hasMore ? "+" : ""} ${jobs.length === 1 ? "job" : "jobs"}`}
         </span>
         {maySubmit && (
           <Button component={Link} href="/jobs/new" size="xs">

@@ -39,7 +39,7 @@ export const columns = helper.columns([
   }),
   helper.display({
     id: "training",
-    header: "Model and recipe",
+    header: "Model",
     meta: { area: "training" },
     cell: ({ row }) => <Training job={row.original} />,
   }),
@@ -119,11 +119,15 @@ function Training({ job }: { job: Job }) {
   )
 }
 
+const UNITS_S = [86_400, 3_600, 60]
+
 function Age({ at }: { at: string }) {
   const { timeZone } = useSettings()
+  const passed_s = secondsBetween(at, useNow(5_000))
+  const unit_s = UNITS_S.find((size) => passed_s >= size) ?? 1
   return (
     <time className={classes.cut} dateTime={at} title={dateTime(at, timeZone)}>
-      {duration(secondsBetween(at, useNow(5_000)))}
+      {duration(Math.floor(passed_s / unit_s) * unit_s)}
     </time>
   )
 }
