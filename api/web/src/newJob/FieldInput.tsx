@@ -31,6 +31,7 @@ export const FieldInput = memo(function FieldInput({ field, value, typed, error,
     })
   const shared = {
     id: inputId(field.id),
+    size: "xs",
     label: field.label,
     description: <Described field={field} before={before} />,
     error: typed?.problem ?? error,

@@ -91,8 +91,8 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
       }}
     >
       <div className={classes.main}>
-        <section aria-labelledby="training-title">
-          <Title order={2} size="h4" id="training-title" mb="xs">
+        <section>
+          <Title order={2} size="h4" mb="xs">
             Training
           </Title>
           <FieldList fields={fields.essential} form={shared}>
@@ -111,14 +111,14 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
           </Folded>
         )}
         {fields.more.length > 0 && <MoreFields fields={fields.more} form={shared} />}
-        <section aria-labelledby="placement-title">
-          <Title order={2} size="h4" id="placement-title" mb="xs">
+        <section>
+          <Title order={2} size="h4" mb="xs">
             Devices
           </Title>
           <PlacementFields fields={fields.placement} form={shared} />
         </section>
-        <section aria-labelledby="policy-title">
-          <Title order={2} size="h4" id="policy-title" mb="xs">
+        <section>
+          <Title order={2} size="h4" mb="xs">
             Name and policy
           </Title>
           <FieldList fields={fields.policy} form={shared} />

@@ -16,6 +16,7 @@ export function MoreFields({ fields, form }: { fields: readonly Field[]; form: F
   return (
     <Folded title="More options" set={set} wrong={countWrong(fields, form)} opened={set > 0}>
       <TextInput
+        size="xs"
         label="Filter"
         placeholder="Name or description"
         value={filter}

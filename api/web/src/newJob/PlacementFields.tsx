@@ -33,6 +33,7 @@ export function PlacementFields({ fields, form }: { fields: readonly Field[]; fo
   return (
     <div className={classes.fields}>
       <NativeSelect
+        size="xs"
         label="Train on"
         description={(device && wordsBefore(device, form)) ?? "One rank on each device."}
         classNames={{ description: classes.description }}
@@ -45,6 +46,7 @@ export function PlacementFields({ fields, form }: { fields: readonly Field[]; fo
       {way === "devices" && (
         <TextInput
           id={inputId("device")}
+          size="xs"
           label="Devices"
           description={devicesOf(hosts.data ?? [])}
           classNames={{ description: classes.description }}
@@ -92,6 +94,7 @@ function HostField({ field, hosts, form }: { field: Field; hosts: readonly Host[
   return (
     <NativeSelect
       id={inputId(field.id)}
+      size="xs"
       label={field.label}
       description={wordsBefore(field, form) ?? "Only there, or wherever there is room."}
       classNames={{ description: classes.description }}

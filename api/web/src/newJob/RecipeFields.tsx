@@ -83,6 +83,7 @@ function sharedOf(field: Field, form: Form, description: string) {
   const before = wordsBefore(field, form)
   return {
     id: inputId(field.id),
+    size: "xs",
     label: field.label,
     description: (
       <>

@@ -71,3 +71,11 @@ test("a spec is left with what differs from its defaults, and with what no field
   })
   expect(sparse({ priority: 60, size: { train: 2000 } }, fields)).toEqual({ priority: 60, size: {} })
 })
+
+test("a label is the name in words, with its unit apart", () => {
+  const names = ["warmup_epochs", "lr", "sync_bn", "time_limit_s", "min_memory_gb", "labels"]
+  const fields = fieldsOf({ properties: Object.fromEntries(names.map((name) => [name, {}])) }, ROOT)
+  expect(fields.map(({ label }) => label)).toEqual([
+    ...["Warmup epochs", "LR", "Sync BN", "Time limit (s)", "Min memory (GB)", "Labels"],
+  ])
+})

@@ -77,9 +77,14 @@ export function flattened(fields: readonly Field[]): Field[] {
   return fields.flatMap((field) => [field, ...flattened(field.fields)])
 }
 
-/** `batch_per_rank` → `Batch per rank`. */
+const ABBREVIATIONS = /\b(lr|amp|ema|nbs|bn|gb|cpu|gpu)\b/g
+
+/** `warmup_epochs` → `Warmup epochs`, `sync_bn` → `Sync BN`, `time_limit_s` → `Time limit (s)`. */
 function labelOf(name: string): string {
-  const words = name.replaceAll("_", " ")
+  const words = name
+    .replace(/_(s|gb)$/, " ($1)")
+    .replaceAll("_", " ")
+    .replaceAll(ABBREVIATIONS, (word) => word.toUpperCase())
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
