@@ -43,6 +43,6 @@ export function timeLeft_s(
 
 /** Seconds rounded as coarsely as they are uncertain, so that what is shown does not flicker. */
 export function settled_s(seconds: number): number {
-  const step = seconds < 60 ? 5 : seconds < 600 ? 30 : seconds < 7200 ? 60 : 1800
+  const step = seconds < 60 ? 5 : seconds < 7200 ? 60 : 1800
   return Math.max(step, Math.round(seconds / step) * step)
 }

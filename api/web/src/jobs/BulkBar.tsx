@@ -124,8 +124,8 @@ function Verbs({ ids, jobs }: { ids: readonly number[]; jobs: readonly Job[] }) 
         }}
         onClose={() => setAsked(false)}
       >
-        {running > 0 ? `${jobsInWords(running)} of them ${running === 1 ? "is" : "are"} running. ` : ""}
-        They end and can not be resumed. What they have saved stays.
+        {running > 0 ? `${jobsInWords(running)} of them ${running === 1 ? "is" : "are"} running. ` : ""}A cancelled job
+        can not be resumed. What it has saved stays.
       </Confirm>
     </>
   )

@@ -13,11 +13,14 @@ import { JobRow } from "./JobRow"
 import classes from "./Jobs.module.css"
 import { JobTableHead } from "./JobTableHead"
 import { between, toggled } from "./selection"
-import type { View, ViewChange } from "./view"
+import { filtersIn, type View, type ViewChange } from "./view"
 
 /** Pixels; `Jobs.module.css` lays the cells out for them. */
 const HEIGHTS = { comfortable: 52, compact: 32, card: 106 }
 const HEAD_HEIGHT = 36
+
+/** How far each list was scrolled, for whoever comes back to it from a job. */
+const scrolledTo = new Map<string, number>()
 
 export interface JobTableProps {
   jobs: readonly Job[]
@@ -35,26 +38,25 @@ export function JobTable(props: JobTableProps) {
   const { density } = useSettings()
   const isPhone = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false })
   const layout = isPhone ? "card" : density
-  // Made anew for another height of rows: all places are others.
-  return <Rows key={layout} {...props} layout={layout} />
+  const list = JSON.stringify([filtersIn(props.view), layout])
+  // Made anew for another list, and for another height of rows: all places are others.
+  return <Rows key={list} {...props} layout={layout} list={list} />
 }
 
-function Rows({
-  jobs,
-  hasMore,
-  isOld,
-  view,
-  onView,
-  onReach,
-  layout,
-}: JobTableProps & { layout: keyof typeof HEIGHTS }) {
+interface RowsProps extends JobTableProps {
+  layout: keyof typeof HEIGHTS
+  list: string
+}
+
+function Rows({ jobs, hasMore, isOld, view, onView, onReach, layout, list }: RowsProps) {
   const scrolled = useRef<HTMLDivElement>(null)
   const loaded = useRef(jobs)
   const lastSelected = useRef<number>(undefined)
   const [currentId, setCurrentId] = useState<number>()
-  const [isAtTop, setAtTop] = useState(true)
   const headHeight = layout === "card" ? 0 : HEAD_HEIGHT
   const height = HEIGHTS[layout]
+  const [begin] = useState(() => scrolledTo.get(list) ?? 0)
+  const [isAtTop, setAtTop] = useState(begin < height)
 
   // eslint-disable-next-line react-hooks/incompatible-library -- nothing here is memoised by what the virtualizer returns
   const virtualizer = useVirtualizer({
@@ -62,6 +64,7 @@ function Rows({
     getScrollElement: () => scrolled.current,
     estimateSize: () => height,
     getItemKey: (index) => jobs[index]?.id ?? index,
+    initialOffset: begin,
     overscan: 5,
     paddingStart: headHeight,
     scrollPaddingStart: headHeight,
@@ -108,7 +111,11 @@ function Rows({
       data-jobs
       data-layout={layout}
       data-old={isOld || undefined}
-      onScroll={(event) => setAtTop(event.currentTarget.scrollTop < height)}
+      onScroll={(event) => {
+        const { scrollTop } = event.currentTarget
+        scrolledTo.set(list, scrollTop)
+        setAtTop(scrollTop < height)
+      }}
     >
       <div
         role="table"

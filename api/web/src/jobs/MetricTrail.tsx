@@ -35,5 +35,5 @@ export function MetricTrail({ job }: { job: Job }) {
 
 function Trail({ job, name }: { job: Job; name: string }) {
   const { data: values = [] } = useQuery(trailQuery(job))
-  return <Sparkline values={values} label={`${name} so far`} width={52} height={18} />
+  return <Sparkline values={values} label={`${name} so far`} width={44} height={18} />
 }
