@@ -18,6 +18,7 @@ BENCHMARKS = {
     "journal": "what a training step takes with the journal and without; 1 minute",
     "planning": "what a plan of 10,000 waiting jobs takes, beside a loop that serves who came first; 1 minute",
     "reading": "how fast metrics are stored beside COPY, charts and long lists of jobs on PostgreSQL; 2 minutes",
+    "dashboard": "how fast a browser shows a job of 4 series of 100,000 values and a table of 10,000 jobs; 2 minutes",
     "images": "images per second beside torchvision's ImageFolder and DataLoader; 1 minute",
 }
 """What each module of that name measures, and what it usually takes on two cores."""
@@ -45,7 +46,7 @@ def _measure(names: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    listed = "\n".join(f"  {name:8} {what}" for name, what in BENCHMARKS.items())
+    listed = "\n".join(f"  {name:9} {what}" for name, what in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Measure RankZero beside what it is to be compared with, on this machine.",

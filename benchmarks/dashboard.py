@@ -1,0 +1,261 @@
+"""How fast the dashboard shows a long job and a long list of jobs, in a Chromium on an API with PostgreSQL."""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+from sqlalchemy import insert, text
+from sqlalchemy.orm import Session
+
+from api.web.inputs import WEB
+from benchmarks.report import Line, spread
+from jobs.database import Database, upgrade
+from jobs.planning import plan_once
+from jobs.spec import JobSpec
+from jobs.store import attempts, hosts, jobs, leases, reports
+from jobs.store.hosts import DeviceInfo
+from jobs.store.reports import MetricPoint
+from jobs.tables import Job, Placement
+from tests.api_server import ApiServer
+from tests.browser.chromium import launch
+from tests.servers import PostgresServer
+
+STEPS = 100_000
+NAMES = ("train/loss", "train/lr", "val/loss", "val/accuracy")
+POINTS = 1_500
+"""Points of each series that the page asks for."""
+BATCH_STEPS = 5_000
+JOBS = 10_000
+TURNS = 5
+WRITING_S = 20
+STEPS_PER_S = 20
+WRITES_PER_S = 4
+"""As often as a supervisor ships."""
+SCROLLS, SCROLL_PX = 120, 1_200
+FRAME_MS = 1000 / 60
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+UPLOT = WEB / "node_modules" / "uplot" / "dist" / "uPlot.iife.min.js"
+
+# A task of less than 50 ms is no entry: it delays no frame that anybody would miss.
+_WATCH = """
+window.watched = { tasks: [], frames: [] }
+new PerformanceObserver((list) => watched.tasks.push(...list.getEntries().map((entry) => entry.duration)))
+  .observe({ type: "longtask" })
+requestAnimationFrame(function frame(at) { watched.frames.push(at); requestAnimationFrame(frame) })
+"""
+_FORGET = "watched.tasks.length = 0; watched.frames.length = 0"
+_WHEN_DRAWN = """(many) => new Promise((resolve) => {
+  requestAnimationFrame(function look(at) {
+    if (document.querySelectorAll("figure canvas").length >= many) resolve(at)
+    else requestAnimationFrame(look)
+  })
+})"""
+_ALONE = """async ([path, names]) => {
+  const began = performance.now()
+  const { items } = await (await fetch(path)).json()
+  for (const name of names) {
+    const its = items.filter((item) => item.name === name)
+    const place = document.body.appendChild(document.createElement("div"))
+    const series = [{}, { stroke: "blue" }]
+    const columns = [its.map(({ step }) => step), its.map(({ value }) => value)]
+    new uPlot({ width: 500, height: 220, scales: { x: { time: false } }, series }, columns, place)
+  }
+  await new Promise(requestAnimationFrame)
+  return performance.now() - began
+}"""
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """How a page fared while it was watched."""
+
+    longest_ms: float
+    """The longest task; 0 where none took 50 ms."""
+    frames: int
+    dropped: int
+    """Frames of 60 a second that did not come."""
+
+    def __str__(self) -> str:
+        longest = f"longest task {self.longest_ms:.0f} ms" if self.longest_ms else "no task of 50 ms"
+        return f"{longest}; {self.frames} frames, {self.dropped} dropped"
+
+
+def measure(say: Callable[[str], None]) -> list[Line]:
+    """Fill a PostgreSQL server of our own, and look at it in a browser."""
+    say("dashboard: building it, and starting PostgreSQL and an API …")
+    subprocess.run([sys.executable, "-m", "api.web.build"], check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory(prefix="rankzero-bench-") as folder, PostgresServer() as postgres:
+        url = postgres.create_database()
+        upgrade(url)
+        with ApiServer(url, Path(folder)) as api:
+            placement = _seed(api.database, say)
+            with sync_playwright() as playwright:
+                browser = launch(playwright)
+                try:
+                    return [
+                        *_openings(browser, api, placement, say),
+                        _growing(browser, api, placement, say),
+                        _scrolling(browser, api, say),
+                    ]
+                finally:
+                    browser.close()
+
+
+def _openings(browser: Browser, api: ApiServer, placement: Placement, say: Callable[[str], None]) -> list[Line]:
+    """The job's charts in a browser that has never been there, and uPlot alone with the same answer, in turns."""
+    served, ready, alone = [], [], []
+    for turn in range(TURNS):
+        with _page(browser) as page:
+            logged = api.log.stat().st_size
+            page.goto(f"{api.url}/ui/jobs/{placement.job_id}/metrics")
+            ready.append(page.evaluate(_WHEN_DRAWN, len(NAMES)))
+            page.wait_for_timeout(500)  # what else the page asks for once its charts are there
+            served.append(sum(_request_ms(api.log, after=logged)))
+        with _page(browser) as page:
+            page.goto(f"{api.url}/healthz")
+            page.add_script_tag(path=UPLOT)
+            path = f"/jobs/{placement.job_id}/metrics?points={POINTS}"
+            alone.append(page.evaluate(_ALONE, [path, list(NAMES)]))
+        say(f"dashboard: opened {turn + 1} of {TURNS}: {served[-1]:.0f} ms in the API, drawn after {ready[-1]:.0f} ms")
+    series = f"{len(NAMES)} series of {STEPS:,} values"
+    ratio = statistics.median(ready) / statistics.median(alone)
+    return [
+        Line(f"{series}: time in the API, all requests of an opening", spread(served, "ms")),
+        Line(
+            f"{series}: until all are drawn, nothing cached",
+            spread(ready, "ms"),
+            f"their request and uPlot alone: {spread(alone, 'ms')}",
+            ratio,
+        ),
+    ]
+
+
+def _growing(browser: Browser, api: ApiServer, placement: Placement, say: Callable[[str], None]) -> Line:
+    """The same charts while values come."""
+    say(f"dashboard: {STEPS_PER_S * len(NAMES)} new values a second, for {WRITING_S} s …")
+    with _page(browser) as page:
+        page.goto(f"{api.url}/ui/jobs/{placement.job_id}/metrics")
+        page.evaluate(_WHEN_DRAWN, len(NAMES))
+        page.wait_for_timeout(1000)
+        page.evaluate(_FORGET)
+        writer = threading.Thread(target=_write, args=(api.database, placement))
+        writer.start()
+        while writer.is_alive():
+            page.wait_for_timeout(250)
+        smoothness = _smoothness(page)
+        last = page.get_by_role("figure", name=NAMES[0], exact=True)
+        assert last.get_by_text(_shown(STEPS + WRITING_S * STEPS_PER_S - 1)).is_visible()
+    return Line(f"charts while {STEPS_PER_S * len(NAMES)} values a second come", str(smoothness))
+
+
+def _scrolling(browser: Browser, api: ApiServer, say: Callable[[str], None]) -> Line:
+    """The table of all jobs, by the wheel."""
+    say(f"dashboard: scrolling a table of {JOBS:,} jobs …")
+    with _page(browser) as page:
+        page.goto(f"{api.url}/ui/jobs")
+        table = page.get_by_role("region", name="Jobs", exact=True)
+        table.get_by_role("row").nth(5).wait_for()
+        page.wait_for_timeout(1000)
+        table.hover()
+        page.evaluate(_FORGET)
+        for _ in range(SCROLLS):
+            page.mouse.wheel(0, SCROLL_PX)
+            page.wait_for_timeout(FRAME_MS)
+        smoothness = _smoothness(page)
+        passed = table.evaluate("(region) => region.scrollTop")
+    return Line(f"{JOBS:,} jobs, {passed:,.0f} pixels of them scrolled past", str(smoothness))
+
+
+@contextmanager
+def _page(browser: Browser) -> Iterator[Page]:
+    """A page of a browser that has kept nothing, tall enough for all charts."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1100})
+    try:
+        context.add_init_script(_WATCH)
+        yield context.new_page()
+    finally:
+        context.close()
+
+
+def _smoothness(page: Page) -> Smoothness:
+    watched = page.evaluate("watched")
+    frames: list[float] = watched["frames"]
+    gaps = [later - earlier for earlier, later in pairwise(frames)]
+    dropped = sum(max(0, round(gap / FRAME_MS) - 1) for gap in gaps)
+    return Smoothness(max(watched["tasks"], default=0.0), len(frames), dropped)
+
+
+def _request_ms(log: Path, *, after: int) -> list[float]:
+    """What each request took that the log has behind so many bytes, but for streams, which last while they are open."""
+    lines = [json.loads(line) for line in log.read_bytes()[after:].splitlines() if line.startswith(b"{")]
+    return [line["ms"] for line in lines if line["event"] == "request" and line["route"] != "/events"]
+
+
+def _write(database: Database, placement: Placement) -> None:
+    """Store values as a supervisor does, at a steady rate."""
+    began = time.monotonic()
+    steps = STEPS_PER_S // WRITES_PER_S
+    for write in range(WRITING_S * WRITES_PER_S):
+        first = STEPS + write * steps
+        with database.session_scope() as session:
+            reports.add_metrics(session, placement, _points(first, first + steps))
+        time.sleep(max(0.0, began + (write + 1) / WRITES_PER_S - time.monotonic()))
+    time.sleep(2)  # for the last of them to come by the stream
+
+
+def _seed(database: Database, say: Callable[[str], None]) -> Placement:
+    say(f"dashboard: storing {len(NAMES)} series of {STEPS:,} values and {JOBS:,} jobs …")
+    with database.session_scope() as session:
+        devices = [DeviceInfo("cuda:0", "cuda", simulated=True)]
+        hosts.register(session, "alpha", worker="1:1", run_root="/runs/alpha", devices=devices)
+        jobs.submit(session, _spec())
+    with database.session_scope() as session:
+        (launched,) = plan_once(session)
+    with database.session_scope() as session:
+        placement = leases.claim(session, launched.placement_id, "1:1")
+        attempts.set_running(session, placement, resumed_step=None)
+    for first in range(0, STEPS, BATCH_STEPS):
+        with database.session_scope() as session:
+            reports.add_metrics(session, placement, _points(first, first + BATCH_STEPS))
+    with database.session_scope() as session:
+        _add_jobs(session)
+    with database.session_scope() as session:
+        session.execute(text("ANALYZE"))
+    return placement
+
+
+def _add_jobs(session: Session) -> None:
+    job = jobs.submit(session, _spec()).job
+    columns = [column for column in Job.__table__.columns if column.name != "id"]
+    row = {column.name: getattr(job, column.key) for column in columns}
+    session.execute(insert(Job), [row | {"name": f"waiting {number}"} for number in range(JOBS - 2)])
+
+
+def _spec() -> JobSpec:
+    train = {"model": "resnet18", "data": "digits"}
+    return JobSpec.model_validate({"device": {"count": 1, "host": "alpha"}, "train": train})
+
+
+def _points(first: int, end: int) -> list[MetricPoint]:
+    return [MetricPoint(name, step, 1, AT, _value(step)) for step in range(first, end) for name in NAMES]
+
+
+def _value(step: int) -> float:
+    """A noisy curve that falls; the same each time."""
+    return 1 / (1 + step / 10_000) + (step * 7919 % 100_003) / 1_000_030
+
+
+def _shown(step: int) -> str:
+    """The value after a step as the page's legend says it."""
+    return f"{_value(step):.4g}"
