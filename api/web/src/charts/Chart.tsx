@@ -150,7 +150,7 @@ export const Chart = memo(function Chart(props: ChartProps) {
       )}
       {columns.gaps.length > 0 && (
         <Text size="xs" c="dimmed">
-          × NaN, ▲ ∞, ▼ −∞: values that are not finite, {count(columns.gaps.length)} of those shown.
+          × NaN, ▲ ∞, ▼ −∞: {count(columns.gaps.length)} of the values shown are not finite.
         </Text>
       )}
       {hasTable && <Values title={title} lines={lines} axis={view.axis} timeZone={timeZone} format={format} />}

@@ -4,7 +4,7 @@ import { movedBy, viewOf, withChanges, zoomedBy } from "./view"
 
 describe("viewOf", () => {
   it("reads what the address says", () => {
-    expect(viewOf(new URLSearchParams("axis=clock&smoothing=0.6&scale=log&together=1&zoom=10~20.5"))).toEqual({
+    expect(viewOf(new URLSearchParams("axis=clock&smoothing=0.6&scale=log&together=1&zoom=10..20.5"))).toEqual({
       axis: "clock",
       smoothing: 0.6,
       isLog: true,
@@ -15,8 +15,8 @@ describe("viewOf", () => {
 
   it("passes over what makes no sense", () => {
     const nothing = { axis: "step", smoothing: 0, isLog: false, isTogether: false, zoom: null }
-    expect(viewOf(new URLSearchParams("axis=miles&smoothing=7&zoom=20~10"))).toEqual(nothing)
-    expect(viewOf(new URLSearchParams("smoothing=x&zoom=~3"))).toEqual(nothing)
+    expect(viewOf(new URLSearchParams("axis=miles&smoothing=7&zoom=20..10"))).toEqual(nothing)
+    expect(viewOf(new URLSearchParams("smoothing=x&zoom=..3"))).toEqual(nothing)
   })
 })
 
@@ -25,13 +25,13 @@ describe("withChanges", () => {
     const changed = withChanges(new URLSearchParams("jobs=3,5&smoothing=0.5"), { smoothing: 0, zoom: [1, 2.123456789] })
     expect(changed.get("jobs")).toBe("3,5")
     expect(changed.has("smoothing")).toBe(false)
-    expect(changed.get("zoom")).toBe("1~2.123457")
+    expect(changed.get("zoom")).toBe("1..2.123457")
   })
 
   it("forgets the zoom with the axis that it was on", () => {
-    const before = new URLSearchParams("zoom=1~2")
+    const before = new URLSearchParams("zoom=1..2")
     expect(withChanges(before, { axis: "epoch" }).has("zoom")).toBe(false)
-    expect(withChanges(before, { axis: "step" }).get("zoom")).toBe("1~2")
+    expect(withChanges(before, { axis: "step" }).get("zoom")).toBe("1..2")
   })
 })
 

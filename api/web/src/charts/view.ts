@@ -30,7 +30,7 @@ export function viewOf(params: URLSearchParams): ChartView {
 }
 
 function zoomOf(text: string | null): Range | null {
-  const [from, to] = (text ?? "").split("~").map((each) => (each.trim() === "" ? Number.NaN : Number(each)))
+  const [from, to] = (text ?? "").split("..").map((each) => (each.trim() === "" ? Number.NaN : Number(each)))
   if (from === undefined || to === undefined || !Number.isFinite(from) || !Number.isFinite(to) || from >= to)
     return null
   return [from, to]
@@ -47,7 +47,7 @@ export function withChanges(params: URLSearchParams, changes: Partial<ChartView>
   set("smoothing", view.smoothing === 0 ? null : String(view.smoothing))
   set("scale", view.isLog ? "log" : null)
   set("together", view.isTogether ? "1" : null)
-  set("zoom", view.zoom && `${shortened(view.zoom[0])}~${shortened(view.zoom[1])}`)
+  set("zoom", view.zoom && `${shortened(view.zoom[0])}..${shortened(view.zoom[1])}`)
   return next
 }
 
