@@ -1,9 +1,10 @@
 /** The line as a table: place, job, what it wants, when it is foretold to start, and what it waits for. */
 import { Anchor, Table } from "@mantine/core"
+import { Fragment } from "react"
 import { Link } from "wouter"
 
 import { devicesInWords } from "../../format/devices"
-import { Ago, At } from "../../parts/Time"
+import { Ago } from "../../parts/Time"
 import { ScrolledTable } from "../../parts/ScrolledTable"
 import type { WaitingJob } from "./line"
 
@@ -19,6 +20,7 @@ export function QueueTable({ jobs }: { jobs: readonly WaitingJob[] }) {
           <Table.Th scope="col">Wants</Table.Th>
           <Table.Th scope="col">Foretold start</Table.Th>
           <Table.Th scope="col">Waits for</Table.Th>
+          <Table.Th scope="col">In its way</Table.Th>
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -34,17 +36,11 @@ export function QueueTable({ jobs }: { jobs: readonly WaitingJob[] }) {
             <Table.Td>{job.priority}</Table.Td>
             <Table.Td style={{ whiteSpace: "nowrap" }}>{devicesInWords(job.spec)}</Table.Td>
             <Table.Td style={{ whiteSpace: "nowrap" }}>
-              {job.predicted_start === null ? (
-                "not foretold"
-              ) : (
-                <>
-                  <At at={job.predicted_start} /> (<Ago at={job.predicted_start} />)
-                </>
-              )}
+              {job.predicted_start === null ? "not foretold" : <Ago at={job.predicted_start} />}
             </Table.Td>
-            <Table.Td miw={260}>
-              {job.reason ?? "its first plan"}
-              <Obstacles job={job} />
+            <Table.Td miw={260}>{job.reason ?? "its first plan"}</Table.Td>
+            <Table.Td>
+              <Holders job={job} />
             </Table.Td>
           </Table.Tr>
         ))}
@@ -53,21 +49,15 @@ export function QueueTable({ jobs }: { jobs: readonly WaitingJob[] }) {
   )
 }
 
-/** The first few devices in its way, and who has them. */
-function Obstacles({ job }: { job: WaitingJob }) {
-  if (job.waits_for.length === 0) return null
-  return (
-    <div>
-      {job.waits_for.map(({ host, device, job_id: holder }, index) => (
-        <span key={`${host} ${device}`}>
-          {index > 0 && ", "}
-          {device} of {host} (
-          <Anchor component={Link} href={`/jobs/${holder}`} size="sm">
-            #{holder}
-          </Anchor>
-          )
-        </span>
-      ))}
-    </div>
-  )
+/** Who has the first few devices in its way, or comes before it for them. */
+function Holders({ job }: { job: WaitingJob }) {
+  const holders = [...new Set(job.waits_for.map(({ job_id }) => job_id))]
+  return holders.map((id, index) => (
+    <Fragment key={id}>
+      {index > 0 && ", "}
+      <Anchor component={Link} href={`/jobs/${id}`} size="sm">
+        #{id}
+      </Anchor>
+    </Fragment>
+  ))
 }
