@@ -1,5 +1,5 @@
 /** One checkpoint in the table of a job's: what it is, and what can be done with it. */
-import { Button, Code, CopyButton, Group, Stack, Table, Text } from "@mantine/core"
+import { Button, CopyButton, Group, Stack, Table, Text } from "@mantine/core"
 import { Link } from "wouter"
 
 import { ProblemError } from "../../api/problems"
@@ -9,6 +9,7 @@ import { CopyText } from "../../parts/CopyText"
 import { ErrorNote } from "../../parts/ErrorNote"
 import { Mark } from "../../parts/Mark"
 import { Ago } from "../../parts/Time"
+import classes from "./CheckpointRow.module.css"
 import { useDownload } from "./useDownload"
 
 export interface CheckpointRowProps {
@@ -25,18 +26,19 @@ export interface CheckpointRowProps {
 export function CheckpointRow({ jobId, checkpoint, isLast, values, ...may }: CheckpointRowProps) {
   const download = useDownload(jobId, checkpoint)
   const isThere = checkpoint.removed_at === null
+  const short = checkpoint.sha256.slice(0, 8)
   const name = `checkpoint ${checkpoint.id}`
   return (
     <>
       <Table.Tr c={isThere ? undefined : "dimmed"}>
-        <Table.Th scope="row">{checkpoint.id}</Table.Th>
-        <Table.Td>
+        <Table.Th scope="row">
           <Group gap={4} wrap="nowrap">
+            {checkpoint.id}
             {checkpoint.best && <Mark>best</Mark>}
             {isLast && <Mark>last</Mark>}
             {!isThere && <Mark>{checkpoint.doomed_at === null ? "removed" : "being removed"}</Mark>}
           </Group>
-        </Table.Td>
+        </Table.Th>
         <Table.Td ta="right">{count(checkpoint.step)}</Table.Td>
         <Table.Td ta="right">{count(checkpoint.epoch)}</Table.Td>
         {values.map((each) => (
@@ -51,18 +53,22 @@ export function CheckpointRow({ jobId, checkpoint, isLast, values, ...may }: Che
           <Ago at={checkpoint.created_at} />
         </Table.Td>
         <Table.Td>
-          <Group gap={4} wrap="nowrap">
-            <Code title={checkpoint.sha256}>{checkpoint.sha256.slice(0, 12)}</Code>
-            <CopyButton value={checkpoint.sha256}>
-              {({ copied, copy }) => (
-                <Button size="compact-xs" variant="default" onClick={copy} aria-label={`Copy the SHA-256 of ${name}`}>
-                  {copied ? "Copied" : "Copy"}
-                </Button>
-              )}
-            </CopyButton>
-          </Group>
+          <CopyButton value={checkpoint.sha256}>
+            {({ copied, copy }) => (
+              <Button
+                size="compact-xs"
+                variant="default"
+                ff="monospace"
+                title={checkpoint.sha256}
+                onClick={copy}
+                aria-label={copied ? "Copied" : `${short}, copy the SHA-256 of ${name}`}
+              >
+                {copied ? "Copied" : short}
+              </Button>
+            )}
+          </CopyButton>
         </Table.Td>
-        <Table.Td>
+        <Table.Td className={classes.actions}>
           {isThere && (
             <Group gap={4} wrap="nowrap" justify="flex-end">
               {download.isBusy && download.bytes !== null && (
@@ -90,9 +96,9 @@ export function CheckpointRow({ jobId, checkpoint, isLast, values, ...may }: Che
                   variant="default"
                   component={Link}
                   href={`/jobs/new?clone=${jobId}&checkpoint=${checkpoint.id}`}
-                  aria-label={`Start a new job from ${name}`}
+                  aria-label={`New job from here, ${name}`}
                 >
-                  Start a new job from here
+                  New job from here
                 </Button>
               )}
               {may.mayRemove && (
@@ -111,7 +117,7 @@ export function CheckpointRow({ jobId, checkpoint, isLast, values, ...may }: Che
       </Table.Tr>
       {download.error && (
         <Table.Tr>
-          <Table.Td colSpan={8 + values.length}>
+          <Table.Td colSpan={7 + values.length}>
             <NotDownloaded error={download.error} checkpoint={checkpoint} onRetry={download.start} />
           </Table.Td>
         </Table.Tr>

@@ -112,8 +112,7 @@ function CheckpointTable({ job, checkpoints, onRemove }: CheckpointTableProps) {
       <ScrolledTable label="Checkpoints">
         <Table.Thead>
           <Table.Tr>
-            <Table.Th scope="col">Id</Table.Th>
-            <Table.Th scope="col">Mark</Table.Th>
+            <Table.Th scope="col">Checkpoint</Table.Th>
             <Table.Th scope="col" ta="right">
               Step
             </Table.Th>

@@ -1,5 +1,6 @@
 /** Why a job, or one of its attempts, failed: cause, first failing rank, traceback, the last that it printed. */
-import { Alert, Anchor, Box, Text, Title } from "@mantine/core"
+import { Anchor, Box, Text, Title } from "@mantine/core"
+import { useId } from "react"
 import { Link } from "wouter"
 
 import type { Failure } from "../../api/types"
@@ -18,6 +19,7 @@ export interface FailurePanelProps {
 }
 
 export function FailurePanel({ jobId, failure, attempt, isFinal }: FailurePanelProps) {
+  const heading = useId()
   const { cause, message, rank, traceback } = failure
   const logTail = failure.log_tail ? plainText(failure.log_tail) : ""
   const logs = new URLSearchParams()
@@ -25,16 +27,11 @@ export function FailurePanel({ jobId, failure, attempt, isFinal }: FailurePanelP
   if (attempt !== undefined) logs.set("attempt", String(attempt))
   const source = rank === null || rank === undefined ? "its launcher" : `rank ${rank}`
   return (
-    <Alert
-      color={isFinal ? "red" : "yellow"}
-      mb="lg"
-      title={
-        <Title order={2} size="h4">
-          {isFinal ? "Failed: " : `Attempt ${attempt ?? ""} failed: `}
-          {causeInWords(cause)}
-        </Title>
-      }
-    >
+    <section aria-labelledby={heading} className={classes.panel} data-final={isFinal}>
+      <Title order={2} size="h4" id={heading}>
+        {isFinal ? "Failed: " : `Attempt ${attempt ?? ""} failed: `}
+        {causeInWords(cause)}
+      </Title>
       <Text size="sm" className={classes.message}>
         {message}
       </Text>
@@ -66,7 +63,7 @@ export function FailurePanel({ jobId, failure, attempt, isFinal }: FailurePanelP
       {logTail !== "" && (
         <Printed title={`Last lines of ${source}`} text={logTail} isOpen={!traceback || !repeats(logTail, traceback)} />
       )}
-    </Alert>
+    </section>
   )
 }
 

@@ -1,5 +1,5 @@
 /** What stands above every tab of a job: its name and state, what can be done with it, and how far it is. */
-import { Group, Text } from "@mantine/core"
+import { Text } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 
 import { attemptsQuery } from "../../api/queries"
@@ -30,7 +30,7 @@ export function Header({ job }: { job: Job }) {
       >
         <Verbs job={job} />
       </PageTitle>
-      <Group justify="space-between" align="start" gap="sm">
+      <div className={classes.below}>
         <div>
           <Text size="sm" c="dimmed">
             {asked.join(" · ")}
@@ -40,10 +40,8 @@ export function Header({ job }: { job: Job }) {
             {why}
           </Text>
         </div>
-        <div className={classes.progress}>
-          <Progress job={job} />
-        </div>
-      </Group>
+        <Progress job={job} />
+      </div>
     </header>
   )
 }

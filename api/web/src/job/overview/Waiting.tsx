@@ -3,6 +3,7 @@ import { Anchor } from "@mantine/core"
 import { Link } from "wouter"
 
 import type { Job } from "../../api/types"
+import { whyHere } from "../../format/reasons"
 import { secondsBetween } from "../../format/times"
 import { useNow } from "../../format/now"
 import { Ago, At } from "../../parts/Time"
@@ -12,10 +13,7 @@ import { Section } from "../Section"
 export function Waiting({ job }: { job: Job }) {
   const now = useNow(5_000)
   const facts: Fact[] = [
-    {
-      name: "Waits",
-      value: (job.reason ?? "for the next plan, which a worker makes within seconds").replace(/^waits /, ""),
-    },
+    { name: "Reason", value: whyHere(job) },
     { name: "In the line since", value: <Ago at={job.queued_at} /> },
   ]
   if (job.position !== null && job.position !== undefined) {

@@ -41,7 +41,7 @@ export function Attempts({ jobId, attempts }: { jobId: number; attempts: readonl
               </Anchor>
             </Table.Th>
             <Table.Td>{attempt.outcome ?? "under way"}</Table.Td>
-            <Table.Td>
+            <Table.Td style={{ whiteSpace: "nowrap" }}>
               <At at={attempt.created_at} />
             </Table.Td>
             <Table.Td>

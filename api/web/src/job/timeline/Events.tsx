@@ -6,7 +6,7 @@ import { figure } from "../../format/numbers"
 import { Empty } from "../../parts/Empty"
 import { ErrorNote } from "../../parts/ErrorNote"
 import { Loading } from "../../parts/Loading"
-import { Ago, At } from "../../parts/Time"
+import { At } from "../../parts/Time"
 import { ScrolledTable } from "../../parts/ScrolledTable"
 import { classFigures, eventWords } from "./eventWords"
 import classes from "./Events.module.css"
@@ -22,7 +22,7 @@ export function Events({ jobId, kinds }: { jobId: number; kinds: readonly string
         {events.map((event) => (
           <li key={event.id} className={classes.event}>
             <Text size="xs" c="dimmed" className={classes.at}>
-              <At at={event.at} /> · <Ago at={event.at} />
+              <At at={event.at} />
               {event.attempt > 0 && ` · attempt ${event.attempt}`}
             </Text>
             <Told event={event} />
@@ -44,7 +44,7 @@ function Told({ event }: { event: JobEvent }) {
   const figures = classFigures(event)
   return (
     <div className={classes.told}>
-      <Text size="sm" fw={500} span>
+      <Text size="sm" fw={600} span>
         {title}
       </Text>{" "}
       <Text size="sm" span>
