@@ -1,11 +1,10 @@
 /** Output of a job's ranks: which rank and attempt, and below that the lines. */
-import { Group, NativeSelect, Stack } from "@mantine/core"
+import { NativeSelect } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import { useSearchParams } from "wouter"
 
 import { attemptsQuery } from "../../api/queries"
 import type { Job } from "../../api/types"
-import { Download } from "./Download"
 import { OutputView } from "./OutputView"
 import type { Part } from "./source"
 
@@ -25,39 +24,35 @@ export default function LogsTab({ job }: { job: Job }) {
   const ranks = Math.max(1, (part.rank ?? 0) + 1, ...chosen.map(({ world_size }) => world_size))
   const newest = Math.max(1, part.attempt ?? 1, ...attempts.map(({ number }) => number))
   return (
-    <Stack gap="xs">
-      <Group align="end" gap="xs">
-        <NativeSelect
-          label="Rank"
-          size="xs"
-          value={part.rank ?? ""}
-          data={[
-            { value: "", label: "All ranks" },
-            ...upTo(ranks).map((rank) => ({ value: String(rank), label: `Rank ${rank}` })),
-          ]}
-          onChange={(event) => choose("rank", event.currentTarget.value)}
-        />
-        <NativeSelect
-          label="Attempt"
-          size="xs"
-          value={part.attempt ?? ""}
-          data={[
-            { value: "", label: "All attempts" },
-            ...upTo(newest).map((index) => ({ value: String(index + 1), label: `Attempt ${index + 1}` })),
-          ]}
-          onChange={(event) => choose("attempt", event.currentTarget.value)}
-        />
-        <Download job={job.id} part={part} />
-      </Group>
-      {/* Another part is read anew, with nothing kept. */}
-      <OutputView
-        key={`${part.rank ?? ""} ${part.attempt ?? ""}`}
-        job={job}
-        part={part}
-        hasRanks={part.rank === undefined && ranks > 1}
-        hasAttempts={part.attempt === undefined && newest > 1}
+    // Another part is read anew, with nothing kept.
+    <OutputView
+      key={`${part.rank ?? ""} ${part.attempt ?? ""}`}
+      job={job}
+      part={part}
+      hasRanks={part.rank === undefined && ranks > 1}
+      hasAttempts={part.attempt === undefined && newest > 1}
+    >
+      <NativeSelect
+        label="Rank"
+        size="xs"
+        value={part.rank ?? ""}
+        data={[
+          { value: "", label: "All ranks" },
+          ...upTo(ranks).map((rank) => ({ value: String(rank), label: `Rank ${rank}` })),
+        ]}
+        onChange={(event) => choose("rank", event.currentTarget.value)}
       />
-    </Stack>
+      <NativeSelect
+        label="Attempt"
+        size="xs"
+        value={part.attempt ?? ""}
+        data={[
+          { value: "", label: "All attempts" },
+          ...upTo(newest).map((index) => ({ value: String(index + 1), label: `Attempt ${index + 1}` })),
+        ]}
+        onChange={(event) => choose("attempt", event.currentTarget.value)}
+      />
+    </OutputView>
   )
 }
 

@@ -2,7 +2,7 @@
 import { Button, Checkbox, Group, Stack, Text } from "@mantine/core"
 import { useClipboard, useLocalStorage } from "@mantine/hooks"
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type UIEvent } from "react"
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode, type UIEvent } from "react"
 
 import type { Job } from "../../api/types"
 import { count } from "../../format/numbers"
@@ -12,6 +12,7 @@ import { ErrorNote } from "../../parts/ErrorNote"
 import { Loading } from "../../parts/Loading"
 import { notices } from "../../parts/notices"
 import { useSettings } from "../../settings/settings"
+import { Download } from "./Download"
 import { Found } from "./Found"
 import type { Line, Piece } from "./lines"
 import { patternOf } from "./matches"
@@ -35,9 +36,11 @@ interface OutputViewProps {
   /** Whether there are several ranks, or attempts, among the lines. */
   hasRanks: boolean
   hasAttempts: boolean
+  /** Where the part is chosen; it stands before the search. */
+  children: ReactNode
 }
 
-export function OutputView({ job, part, hasRanks, hasAttempts }: OutputViewProps) {
+export function OutputView({ job, part, hasRanks, hasAttempts, children }: OutputViewProps) {
   const [output] = useState(() => new Output(sourceOf(job.id, part)))
   const live = useSyncExternalStore(output.subscribe, output.get)
   useFeed({
@@ -116,19 +119,22 @@ export function OutputView({ job, part, hasRanks, hasAttempts }: OutputViewProps
   const label = (line: Pick<Piece, "attempt" | "rank">) => labelOf(line, { hasRanks, hasAttempts })
   return (
     <Stack gap="xs">
-      <SearchField
-        ref={field}
-        search={search}
-        matches={matches.length}
-        position={position >= 0 ? position + 1 : undefined}
-        isSearchingAll={isSearchingAll}
-        onChange={(changed) => {
-          setCurrent(undefined)
-          setSearch(changed)
-        }}
-        onStep={step}
-        onSearchAll={setSearchingAll}
-      />
+      <Group gap="xs" align="end">
+        {children}
+        <SearchField
+          ref={field}
+          search={search}
+          matches={matches.length}
+          position={position >= 0 ? position + 1 : undefined}
+          isSearchingAll={isSearchingAll}
+          onChange={(changed) => {
+            setCurrent(undefined)
+            setSearch(changed)
+          }}
+          onStep={step}
+          onSearchAll={setSearchingAll}
+        />
+      </Group>
       {isSearchingAll && search.text !== "" && (
         <Found job={job.id} part={part} search={search} label={label} onShow={showFound} />
       )}
@@ -147,6 +153,7 @@ export function OutputView({ job, part, hasRanks, hasAttempts }: OutputViewProps
             Follow
           </Button>
           <CopyLines lines={lines} />
+          <Download job={job.id} part={part} />
         </Group>
         <Group gap="sm">
           <Checkbox

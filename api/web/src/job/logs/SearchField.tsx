@@ -1,5 +1,5 @@
 /** The field for a text to look for, with the way from match to match. */
-import { Button, Checkbox, Group, Text, TextInput } from "@mantine/core"
+import { Button, Checkbox, Text, TextInput } from "@mantine/core"
 import { useDebouncedCallback } from "@mantine/hooks"
 import { useState, type Ref } from "react"
 
@@ -29,7 +29,7 @@ export function SearchField(props: SearchFieldProps) {
   const changeSoon = useDebouncedCallback((later: string) => onChange({ ...search, text: later }), PAUSE_MS)
   const hasText = search.text !== ""
   return (
-    <Group gap="xs" align="end">
+    <>
       <TextInput
         ref={ref}
         label="Search"
@@ -86,6 +86,6 @@ export function SearchField(props: SearchFieldProps) {
           </Text>
         </>
       )}
-    </Group>
+    </>
   )
 }
