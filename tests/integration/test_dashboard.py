@@ -291,7 +291,7 @@ def test_without_a_token_the_dashboard_answers_and_the_api_behind_it_does_not(gu
         assert guarded_api.http.get(path, headers=BROWSER).status_code == 200, path
     assert guarded_api.http.get("/", headers=BROWSER).status_code == 307
     assert guarded_api.http.get("/").status_code == 404
-    for path in ("/jobs", "/me", "/uix", "/ui%2e/jobs", "//ui/jobs"):
+    for path in ("/jobs", "/me", "/uix", "/ui%2e/jobs", "//ui/jobs", "//healthz", "//"):
         assert guarded_api.raw(path).status == 401, path
     for path in ("/ui/../jobs", "/ui/%2e%2e/jobs", "/ui/..%2fjobs"):
         assert guarded_api.raw(path).status == 404, path
