@@ -76,7 +76,7 @@ function Actions({ job, canGoElsewhere, onVerb, onDialog }: ActionsProps) {
   const verbs = mayChange ? verbsFor(job) : []
   const section = "This page"
   const offered = (verb: Verb, title: string) => ({
-    id: `job ${verb}`,
+    id: `${verb} this job`,
     title,
     section,
     enabled: verbs.includes(verb),
@@ -87,27 +87,27 @@ function Actions({ job, canGoElsewhere, onVerb, onDialog }: ActionsProps) {
   useAction({ ...offered("retry", "Retry this job"), section })
   useAction({ ...offered("cancel", "Cancel this job"), section })
   useAction({
-    id: "job elsewhere",
+    id: "resume this job elsewhere",
     title: "Resume this job elsewhere",
     section,
     enabled: canGoElsewhere,
     run: () => onDialog("elsewhere"),
   })
   useAction({
-    id: "job change",
+    id: "change this job",
     title: "Change this job's priority or labels",
     section,
     enabled: mayChange,
     run: () => onDialog("change"),
   })
   useAction({
-    id: "job clone",
+    id: "clone this job",
     title: "Clone and edit this job",
     section,
     enabled: rights.maySubmit,
     run: () => go(clonePath(job)),
   })
-  useAction({ id: "job compare", title: "Compare this job with others", section, run: () => go(comparePath(job)) })
+  useAction({ id: "compare this job", title: "Compare this job with others", section, run: () => go(comparePath(job)) })
   return null
 }
 
