@@ -27,7 +27,7 @@ export function Differences({
     <section aria-labelledby="differences-title">
       <Title order={2} size="h5" id="differences-title" mb={4}>
         Changes to{" "}
-        <Anchor component={Link} href={`/jobs/${job.id}`} inherit>
+        <Anchor component={Link} href={`/jobs/${job.id}`} inherit underline="always">
           job {job.id}
         </Anchor>
       </Title>

@@ -43,6 +43,7 @@ export const FieldInput = memo(function FieldInput({ field, value, typed, error,
     return (
       <Checkbox
         {...shared}
+        aria-invalid={shared.error ? true : undefined}
         checked={effective === true}
         onChange={(event) => set(event.currentTarget.checked)}
         classNames={{ description: classes.description }}
@@ -67,6 +68,7 @@ export const FieldInput = memo(function FieldInput({ field, value, typed, error,
     return (
       <Checkbox.Group
         {...shared}
+        data-wrong={shared.error ? true : undefined}
         value={chosen}
         onChange={(next) => set(field.choices.filter((choice) => next.includes(plain(choice))))}
       >

@@ -1,9 +1,11 @@
 /** The form for a job, with what would come of it beside it. */
 import { Button, Group, Title } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
-import { useEffect, useMemo, useReducer, useRef } from "react"
+import { useEffect, useMemo, useReducer, useRef, useState } from "react"
 import { flushSync } from "react-dom"
 
+import { useAction } from "../keys/actions"
+import { Confirm } from "../parts/Confirm"
 import { ErrorNote } from "../parts/ErrorNote"
 import { useRights } from "../session/rights"
 import { Differences } from "./Differences"
@@ -12,7 +14,7 @@ import { FieldList } from "./FieldList"
 import { arranged } from "./fields"
 import { Folded } from "./Folded"
 import { countSet, countWrong, goTo, inputId, type Form } from "./form"
-import { valueAt, type JsonObject } from "./json"
+import { areEqual, valueAt, type JsonObject } from "./json"
 import type { KeptDraft } from "./keptDraft"
 import { MoreFields } from "./MoreFields"
 import classes from "./newJob.module.css"
@@ -58,10 +60,12 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
   // What was submitted is kept no more, also where something is drawn before the page is left.
   const isDone = useRef(false)
   useEffect(() => {
-    if (!isDone.current) kept.keep(spec)
-  }, [kept, spec])
+    if (isDone.current || areEqual(spec, first)) kept.forget()
+    else kept.keep(spec)
+  }, [kept, spec, first])
 
-  const focusFirst = () => void goTo(form.current?.querySelector("[aria-invalid=true], [data-refused]") ?? null)
+  const focusFirst = () =>
+    void goTo(form.current?.querySelector("[aria-invalid=true], [data-wrong], [data-refused]") ?? null)
   const { isBusy, submit } = useSubmit(
     parent,
     () => {
@@ -79,6 +83,10 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
     if (isUnreadable(draft)) focusFirst()
     else void submit(request)
   }
+  useAction({ id: "submit job", title: "Submit this job", section: "This page", run: send })
+  const startOver = parent ? "Undo all changes" : "Start over"
+  const [isAsking, setAsking] = useState(false)
+
   const shared: Form = { draft, errors: refusals.at, parent, change }
   return (
     <form
@@ -137,10 +145,26 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
           <Button type="submit" loading={isBusy}>
             Submit job
           </Button>
-          <Button variant="default" onClick={() => change({ kind: "replace", spec: first })}>
-            {parent ? "Undo all changes" : "Start over"}
+          <Button
+            variant="default"
+            disabled={draft.json === null && areEqual(spec, first)}
+            onClick={() => setAsking(true)}
+          >
+            {startOver}
           </Button>
         </Group>
+        <Confirm
+          opened={isAsking}
+          title={`${startOver}?`}
+          verb={startOver}
+          onClose={() => setAsking(false)}
+          onConfirm={() => {
+            setAsking(false)
+            change({ kind: "replace", spec: first })
+          }}
+        >
+          What is written here is lost.
+        </Confirm>
         {refusals.failure && (
           <div data-refused tabIndex={-1}>
             <ErrorNote error={refusals.failure} onRetry={refusals.isPassing ? send : undefined} />

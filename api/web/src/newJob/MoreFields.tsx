@@ -5,7 +5,6 @@ import { useState } from "react"
 import { FieldList } from "./FieldList"
 import { Folded } from "./Folded"
 import { countSet, countWrong, type Form } from "./form"
-import classes from "./newJob.module.css"
 import type { Field } from "./schemas"
 
 export function MoreFields({ fields, form }: { fields: readonly Field[]; form: Form }) {
@@ -31,7 +30,7 @@ export function MoreFields({ fields, form }: { fields: readonly Field[]; form: F
       {shown.length > 0 ? (
         <FieldList fields={shown} form={form} />
       ) : (
-        <Text size="sm" c="dimmed" className={classes.none}>
+        <Text size="sm" c="dimmed">
           No option has this in its name or description.
         </Text>
       )}

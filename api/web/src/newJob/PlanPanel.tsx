@@ -44,7 +44,7 @@ export function PlanPanel({ dryRun: { answer, isCurrent }, lack, errors, onGoTo 
         <List size="sm" mt={4} aria-label="What is wrong">
           {errors.map(({ field, message }) => (
             <List.Item key={`${field} ${message}`}>
-              <Anchor component="button" type="button" size="sm" onClick={() => onGoTo(field)}>
+              <Anchor component="button" type="button" size="sm" underline="always" onClick={() => onGoTo(field)}>
                 {field}
               </Anchor>
               : {message}
@@ -66,7 +66,7 @@ function refusalOf(error: Error | null): string {
 
 function verdictOf(plan: Plan): string {
   if (plan.starts_now) return "It would start now"
-  return `It would wait: ${plan.reason ?? "for its turn"}`
+  return `It would not start now: ${plan.reason ?? "it waits for its turn"}`
 }
 
 function PlanDetails({ plan }: { plan: Plan }) {
@@ -98,7 +98,7 @@ function PlanDetails({ plan }: { plan: Plan }) {
             {plan.waits_for.map(({ host, device, job_id: id }) => (
               <div key={`${host} ${device}`}>
                 {host} {device}, which{" "}
-                <Anchor component={Link} href={`/jobs/${id}`} size="sm">
+                <Anchor component={Link} href={`/jobs/${id}`} size="sm" underline="always">
                   job {id}
                 </Anchor>{" "}
                 has or gets first

@@ -43,6 +43,8 @@ export function goTo(target: Element | null): boolean {
   const folded = target.closest("details")
   if (folded) folded.open = true
   target.focus()
+  // A group has no cursor of its own: its first input has.
+  if (document.activeElement !== target) target.querySelector<HTMLElement>("input,select,textarea,button")?.focus()
   target.scrollIntoView({ block: "center" })
-  return document.activeElement === target
+  return target.contains(document.activeElement)
 }

@@ -32,12 +32,12 @@ export function useSubmit(parent: Parent | null, onDone: () => void, onFailed: (
       client.setQueryData(keys.job(job.id), job)
       void client.invalidateQueries({ queryKey: keys.jobs })
       notices.done([`Job ${job.id} is submitted.`, ...job.warnings].join(" "))
+      // Until its page is there this one still is, and a second press must find nothing to send.
       go(`/jobs/${job.id}`)
     } catch (error) {
-      onFailed(error instanceof Error ? error : new Error(String(error)))
-    } finally {
       isSending.current = false
       setBusy(false)
+      onFailed(error instanceof Error ? error : new Error(String(error)))
     }
   }
   return { isBusy, submit }
