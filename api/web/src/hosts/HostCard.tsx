@@ -72,9 +72,9 @@ export const HostCard = memo(function HostCard({ host, jobs, isTarget, onAsk, on
   )
 })
 
-/** A name may be that of another element of the page, which is why the heading's id is not the name alone. */
+/** A name alone may be the id of another element of the page, and one with a space could not be referred to. */
 export function headingId(name: string): string {
-  return `host ${name}`
+  return `host-${encodeURIComponent(name)}`
 }
 
 function HostVerbs({ host, onAsk }: { host: Host; onAsk: (verb: AskVerb) => void }) {

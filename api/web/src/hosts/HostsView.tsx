@@ -21,6 +21,11 @@ export function HostsView({ hosts }: { hosts: readonly Host[] }) {
   const [params] = useSearchParams()
   const jobs = useQuery(jobNamesQuery())
   const [asked, setAsked] = useState<AskVerb | null>(null)
+  const [isAsking, setIsAsking] = useState(false)
+  const ask = useCallback((verb: AskVerb) => {
+    setAsked(verb)
+    setIsAsking(true)
+  }, [])
   const { mutate: release } = useRelease()
   const onRelease = useCallback((host: string, device: string) => release({ host, device }), [release])
   const target = useTarget()
@@ -29,7 +34,7 @@ export function HostsView({ hosts }: { hosts: readonly Host[] }) {
     title: "Drain a host…",
     section: "This page",
     enabled: isAdmin && hosts.length > 0,
-    run: () => setAsked({ verb: "drain", host: null }),
+    run: () => ask({ verb: "drain", host: null }),
   })
   const shown = filterHosts(hosts, readFilter(params))
   return (
@@ -42,12 +47,12 @@ export function HostsView({ hosts }: { hosts: readonly Host[] }) {
             host={host}
             jobs={jobs.data}
             isTarget={host.name === target}
-            onAsk={setAsked}
+            onAsk={ask}
             onRelease={onRelease}
           />
         ))}
       </div>
-      <Dialogs asked={asked} hosts={hosts} onClose={() => setAsked(null)} />
+      <Dialogs asked={asked} opened={isAsking} hosts={hosts} onClose={() => setIsAsking(false)} />
     </>
   )
 }
