@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
 from playwright.sync_api import Browser, Page, sync_playwright
 from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
@@ -114,14 +115,16 @@ def measure(say: Callable[[str], None]) -> list[Line]:
 
 def _openings(browser: Browser, api: ApiServer, placement: Placement, say: Callable[[str], None]) -> list[Line]:
     """The job's charts in a browser that has never been there, and uPlot alone with the same answer, in turns."""
-    served, ready, alone = [], [], []
+    process = psutil.Process(api.pid)
+    served, used, ready, alone = [], [], [], []
     for turn in range(TURNS):
         with _page(browser) as page:
-            logged = api.log.stat().st_size
+            logged, before = api.log.stat().st_size, _cpu_ms(process)
             page.goto(f"{api.url}/ui/jobs/{placement.job_id}/metrics")
             ready.append(page.evaluate(_WHEN_DRAWN, len(NAMES)))
             page.wait_for_timeout(500)  # what else the page asks for once its charts are there
             served.append(sum(_request_ms(api.log, after=logged)))
+            used.append(_cpu_ms(process) - before)
         with _page(browser) as page:
             page.goto(f"{api.url}/healthz")
             page.add_script_tag(path=UPLOT)
@@ -131,7 +134,10 @@ def _openings(browser: Browser, api: ApiServer, placement: Placement, say: Calla
     series = f"{len(NAMES)} series of {STEPS:,} values"
     ratio = statistics.median(ready) / statistics.median(alone)
     return [
-        Line(f"{series}: time in the API, all requests of an opening", spread(served, "ms")),
+        Line(
+            f"{series}: all requests of an opening in the API",
+            f"{spread(served, 'ms')}, of it CPU {spread(used, 'ms')}",
+        ),
         Line(
             f"{series}: until all are drawn, nothing cached",
             spread(ready, "ms"),
@@ -200,6 +206,11 @@ def _request_ms(log: Path, *, after: int) -> list[float]:
     """What each request took that the log has behind so many bytes, but for streams, which last while they are open."""
     lines = [json.loads(line) for line in log.read_bytes()[after:].splitlines() if line.startswith(b"{")]
     return [line["ms"] for line in lines if line["event"] == "request" and line["route"] != "/events"]
+
+
+def _cpu_ms(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system) * 1000
 
 
 def _write(database: Database, placement: Placement) -> None:

@@ -33,6 +33,7 @@ export interface Columns {
 
 export const NO_COLUMNS: Columns = { data: [[]], gaps: [], hidden: 0 }
 
+// eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- a const enum of declarations alone, whose members cannot be named here
 const EXPAND = 2 as uPlot.JoinNullMode.Expand
 
 /** Return what there is to draw, all lines over one column of places. */

@@ -29,6 +29,7 @@ export interface Reactions {
   draw: (plot: uPlot) => void
 }
 
+// eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- a const enum of declarations alone, whose members cannot be named here
 const LOGARITHMIC = 3 as uPlot.Scale.Distr.Logarithmic
 /** As measured, behind what is smoothed. */
 const FAINT = 0.3
