@@ -1,6 +1,6 @@
 /** One row of the table of jobs. It is drawn anew only where its own job, place or marks change. */
 import { flexRender, type Row } from "@tanstack/react-table"
-import { memo, useEffect, useRef } from "react"
+import { memo } from "react"
 
 import type { Job } from "../api/types"
 import type { JobTableFeatures } from "./columns"
@@ -21,20 +21,13 @@ interface JobRowProps {
 export const JobRow = memo(
   function JobRow({ row, index, top, height, isSelected, isCurrent, onSelect }: JobRowProps) {
     const job = row.original
-    const element = useRef<HTMLDivElement>(null)
-    useEffect(() => {
-      // Whoever types elsewhere meanwhile is left there.
-      const focused = document.activeElement
-      const isFree = focused === document.body || focused?.closest("[data-jobs]")
-      if (isCurrent && isFree) element.current?.querySelector("a")?.focus({ preventScroll: true })
-    }, [isCurrent])
     return (
       <div
-        ref={element}
         role="row"
         // The first row of all is the heading.
         aria-rowindex={index + 2}
         className={classes.row}
+        data-id={job.id}
         data-current={isCurrent || undefined}
         data-selected={isSelected || undefined}
         style={{ height, transform: `translateY(${top}px)` }}

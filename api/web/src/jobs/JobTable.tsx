@@ -52,6 +52,7 @@ function Rows({ jobs, hasMore, isOld, view, onView, onReach, layout, list }: Row
   const scrolled = useRef<HTMLDivElement>(null)
   const loaded = useRef(jobs)
   const lastSelected = useRef<number>(undefined)
+  const toFocus = useRef<number>(undefined)
   const [currentId, setCurrentId] = useState<number>()
   const headHeight = layout === "card" ? 0 : HEAD_HEIGHT
   const height = HEIGHTS[layout]
@@ -94,9 +95,21 @@ function Rows({ jobs, hasMore, isOld, view, onView, onReach, layout, list }: Row
       selected: from === undefined ? toggled(before.selected, id) : between(before.selected, loaded.current, from, id),
     }))
   }
+  const focusRow = () => {
+    const link = scrolled.current?.querySelector<HTMLElement>(`[data-id="${toFocus.current}"] a`)
+    if (!link) return
+    link.focus({ preventScroll: true })
+    toFocus.current = undefined
+  }
   useRowKeys({ jobs, currentId, onSelect: select }, (index) => {
     virtualizer.scrollToIndex(index, { align: "auto" })
-    setCurrentId(jobs[index]?.id)
+    toFocus.current = jobs[index]?.id
+    setCurrentId(toFocus.current)
+    focusRow()
+  })
+  // A row that was not on the screen is there some renders after it was scrolled to.
+  useEffect(() => {
+    if (toFocus.current !== undefined) focusRow()
   })
 
   return (
@@ -108,7 +121,6 @@ function Rows({ jobs, hasMore, isOld, view, onView, onReach, layout, list }: Row
       // A region that scrolls must be reachable by keyboard.
       // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- it scrolls
       tabIndex={0}
-      data-jobs
       data-layout={layout}
       data-old={isOld || undefined}
       onScroll={(event) => {

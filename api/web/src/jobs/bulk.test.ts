@@ -47,12 +47,13 @@ test("a request that was given up before its turn is never made", async () => {
 
 test("the first commands name the service where it is not the usual one, and never a token", () => {
   expect(firstCommands({ address: "http://127.0.0.1:8000", wantsToken: false }).command).toBe(
-    "rankzero submit --model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05",
+    "rankzero submit --model resnet18 --data digits \\\n  --set image_size=32 --epochs 5 --lr 0.05",
   )
   const { command, curl } = firstCommands({ address: "https://gpu.example/rz", wantsToken: true })
   expect(command.split("\n")).toEqual([
     "rankzero login --url https://gpu.example/rz",
-    "rankzero submit --model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05 --url https://gpu.example/rz",
+    "rankzero submit --model resnet18 --data digits \\",
+    "  --set image_size=32 --epochs 5 --lr 0.05 --url https://gpu.example/rz",
   ])
   expect(curl).toContain('"Authorization: Bearer $RANKZERO_TOKEN"')
 })

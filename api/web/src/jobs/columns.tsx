@@ -77,7 +77,11 @@ export const columns = helper.columns([
   helper.accessor("user", {
     header: "Owner",
     meta: { area: "user" },
-    cell: ({ row }) => <span className={classes.cut}>{row.original.user ?? "–"}</span>,
+    cell: ({ row }) => (
+      <span className={classes.cut} title={row.original.user ?? undefined}>
+        {row.original.user ?? "–"}
+      </span>
+    ),
   }),
   helper.accessor("priority", {
     header: "Priority",

@@ -11,17 +11,17 @@ export interface FirstCommands {
 export function firstCommands({ address, wantsToken }: { address: string; wantsToken: boolean }): FirstCommands {
   const url = address === DEFAULT_ADDRESS ? "" : ` --url ${address}`
   const login = wantsToken ? [`rankzero login${url}`] : []
-  const job = { name: "first", train: { model: "resnet18", data: "digits", image_size: 32, epochs: 5, lr: 0.05 } }
+  const train = { model: "resnet18", data: "digits", image_size: 32, epochs: 5, lr: 0.05 }
   return {
     command: [
       ...login,
-      `rankzero submit --model resnet18 --data digits --set image_size=32 --epochs 5 --lr 0.05${url}`,
+      `rankzero submit --model resnet18 --data digits \\\n  --set image_size=32 --epochs 5 --lr 0.05${url}`,
     ].join("\n"),
     curl: [
       `curl ${address}/jobs`,
       ...(wantsToken ? ['-H "Authorization: Bearer $RANKZERO_TOKEN"'] : []),
       '-H "Content-Type: application/json"',
-      `-d '${JSON.stringify(job)}'`,
+      `-d '{"train": ${JSON.stringify(train)}}'`,
     ].join(" \\\n  "),
   }
 }
