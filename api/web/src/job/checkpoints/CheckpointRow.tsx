@@ -9,7 +9,6 @@ import { CopyText } from "../../parts/CopyText"
 import { ErrorNote } from "../../parts/ErrorNote"
 import { Mark } from "../../parts/Mark"
 import { Ago } from "../../parts/Time"
-import classes from "./CheckpointRow.module.css"
 import { useDownload } from "./useDownload"
 
 export interface CheckpointRowProps {
@@ -39,38 +38,9 @@ export function CheckpointRow({ jobId, checkpoint, isLast, values, ...may }: Che
             {!isThere && <Mark>{checkpoint.doomed_at === null ? "removed" : "being removed"}</Mark>}
           </Group>
         </Table.Th>
-        <Table.Td ta="right">{count(checkpoint.step)}</Table.Td>
-        <Table.Td ta="right">{count(checkpoint.epoch)}</Table.Td>
-        {values.map((each) => (
-          <Table.Td key={each} ta="right">
-            {each in checkpoint.values ? figure(checkpoint.values[each], "not finite") : ""}
-          </Table.Td>
-        ))}
-        <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
-          {bytes(checkpoint.size_bytes)}
-        </Table.Td>
-        <Table.Td style={{ whiteSpace: "nowrap" }}>
-          <Ago at={checkpoint.created_at} />
-        </Table.Td>
         <Table.Td>
-          <CopyButton value={checkpoint.sha256}>
-            {({ copied, copy }) => (
-              <Button
-                size="compact-xs"
-                variant="default"
-                ff="monospace"
-                title={checkpoint.sha256}
-                onClick={copy}
-                aria-label={copied ? "Copied" : `${short}, copy the SHA-256 of ${name}`}
-              >
-                {copied ? "Copied" : short}
-              </Button>
-            )}
-          </CopyButton>
-        </Table.Td>
-        <Table.Td className={classes.actions}>
           {isThere && (
-            <Group gap={4} wrap="nowrap" justify="flex-end">
+            <Group gap={4} wrap="nowrap">
               {download.isBusy && download.bytes !== null && (
                 <>
                   <Text size="xs" role="status">
@@ -113,6 +83,35 @@ export function CheckpointRow({ jobId, checkpoint, isLast, values, ...may }: Che
               )}
             </Group>
           )}
+        </Table.Td>
+        <Table.Td ta="right">{count(checkpoint.step)}</Table.Td>
+        <Table.Td ta="right">{count(checkpoint.epoch)}</Table.Td>
+        {values.map((each) => (
+          <Table.Td key={each} ta="right">
+            {each in checkpoint.values ? figure(checkpoint.values[each], "not finite") : ""}
+          </Table.Td>
+        ))}
+        <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
+          {bytes(checkpoint.size_bytes)}
+        </Table.Td>
+        <Table.Td style={{ whiteSpace: "nowrap" }}>
+          <Ago at={checkpoint.created_at} />
+        </Table.Td>
+        <Table.Td>
+          <CopyButton value={checkpoint.sha256}>
+            {({ copied, copy }) => (
+              <Button
+                size="compact-xs"
+                variant="default"
+                ff="monospace"
+                title={checkpoint.sha256}
+                onClick={copy}
+                aria-label={copied ? "Copied" : `${short}, copy the SHA-256 of ${name}`}
+              >
+                {copied ? "Copied" : short}
+              </Button>
+            )}
+          </CopyButton>
         </Table.Td>
       </Table.Tr>
       {download.error && (

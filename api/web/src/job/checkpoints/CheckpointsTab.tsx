@@ -113,6 +113,7 @@ function CheckpointTable({ job, checkpoints, onRemove }: CheckpointTableProps) {
         <Table.Thead>
           <Table.Tr>
             <Table.Th scope="col">Checkpoint</Table.Th>
+            <Table.Th scope="col">Do</Table.Th>
             <Table.Th scope="col" ta="right">
               Step
             </Table.Th>
@@ -129,9 +130,6 @@ function CheckpointTable({ job, checkpoints, onRemove }: CheckpointTableProps) {
             </Table.Th>
             <Table.Th scope="col">Saved</Table.Th>
             <Table.Th scope="col">SHA-256</Table.Th>
-            <Table.Th scope="col" ta="right">
-              Do
-            </Table.Th>
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>
