@@ -2,6 +2,7 @@
 import { useEffect, useState, useSyncExternalStore } from "react"
 
 import { api, data } from "../api/client"
+import { isPassing } from "../api/problems"
 import type { Job } from "../api/types"
 import { useFeed } from "../live/useFeed"
 import { MetricStore, POINTS, type Snapshot } from "./metricStore"
@@ -64,7 +65,19 @@ function ReadOnce({ store, job }: { store: MetricStore; job: number }) {
   return null
 }
 
+const FIRST_WAIT_MS = 500
+const LONGEST_WAIT_MS = 5_000
+
+/** A service that is away comes back, and the curves with it, as with all else that the page asks for. */
 async function read(job: number, signal: AbortSignal) {
   const params = { path: { job_id: job }, query: { points: POINTS } }
-  return (await data(api.GET("/jobs/{job_id}/metrics", { params, signal }))).items
+  for (let wait_ms = FIRST_WAIT_MS; ; wait_ms = Math.min(2 * wait_ms, LONGEST_WAIT_MS)) {
+    try {
+      return (await data(api.GET("/jobs/{job_id}/metrics", { params, signal }))).items
+    } catch (error) {
+      if (signal.aborted || !isPassing(error)) throw error
+      await new Promise((resolve) => setTimeout(resolve, wait_ms))
+      signal.throwIfAborted()
+    }
+  }
 }
