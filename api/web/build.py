@@ -147,6 +147,7 @@ class Build:
         stamp = self.web / "node_modules" / ".installed"
         if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
             return
+        print("  npm installs its packages, which takes about a minute", flush=True)
         away = self._index_away()
         # Without the scripts that packages bring for this: none is needed, and nobody has read them.
         options = ("--ignore-scripts", "--offline" if away else "--prefer-offline", *_QUIET)

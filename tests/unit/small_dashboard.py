@@ -1,5 +1,6 @@
 """A repository with a dashboard of a few lines, and the programs that build it: they act as Node and npm."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -48,8 +49,7 @@ class Clone:
         self._log = folder / "npm.log"
         (self.web / "src").mkdir(parents=True)
         self._programs.mkdir()
-        # What the image of the API copies to build it.
-        for path in (ROOT / "api" / "__init__.py", ROOT / "api" / "bundle.py", *(ROOT / "api" / "web").glob("*.py")):
+        for path in build_files():
             shutil.copy(path, folder / path.relative_to(ROOT))
         self.write("package.json", '{"engines": {"node": "^20.19.0 || >=22.12.0"}}')
         self.write("package-lock.json", "{}")
@@ -104,6 +104,13 @@ class Clone:
 
     def _log_lines(self) -> list[str]:
         return self._log.read_text().splitlines() if self._log.exists() else []
+
+
+def build_files() -> list[Path]:
+    """Return the files of the build itself, which are those of Python that the image of the API copies for it."""
+    _, stage, *_ = re.split(r"^FROM ", (ROOT / "deploy" / "Dockerfile.api").read_text(), flags=re.MULTILINE)
+    copied = [ROOT / name for names in re.findall(r"^COPY (.+) \S+$", stage, re.MULTILINE) for name in names.split()]
+    return [file for path in copied for file in ([path] if path.is_file() else path.glob("*.py"))]
 
 
 def program(path: Path, text: str, **named: str) -> Path:

@@ -38,6 +38,7 @@ def test_the_first_build_installs_the_packages_and_says_what_it_does(clone: Clon
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(
         r"Building the dashboard \(there is none\) with Node 22\.12\.0 \(the system's\)\n"
+        r"  npm installs its packages, which takes about a minute\n"
         r"  packages +\d+\.\d s\n  bundle +\d+\.\d s\n",
         done.stdout,
     )
