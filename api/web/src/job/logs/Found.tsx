@@ -1,7 +1,7 @@
 /** Lines of all of the output that have a text in them, found by the service, also where they are not loaded here. */
 import { Box, Button, Group, Text } from "@mantine/core"
 import { useInfiniteQuery } from "@tanstack/react-query"
-import { useState } from "react"
+import { memo, useMemo, useState } from "react"
 
 import type { LogChunk } from "../../api/types"
 import { count } from "../../format/numbers"
@@ -25,8 +25,10 @@ interface FoundProps {
   onShow: (line: LogChunk) => Promise<void>
 }
 
-export function Found({ job, part, search, label, onShow }: FoundProps) {
+/** Drawn anew for what it shows alone, not for each line that comes. */
+export const Found = memo(function Found({ job, part, search, label, onShow }: FoundProps) {
   const [shown, setShown] = useState<LogChunk>()
+  const pattern = useMemo(() => patternOf(search), [search])
   const found = useInfiniteQuery({
     queryKey: ["found-in-output", job, part, search],
     queryFn: ({ pageParam, signal }) => searched(job, part, search, pageParam, signal),
@@ -37,7 +39,6 @@ export function Found({ job, part, search, label, onShow }: FoundProps) {
   if (found.error) return <ErrorNote error={found.error} onRetry={() => void found.refetch()} />
   if (!found.data) return <Loading what="what was found" />
   const lines = found.data.pages.flatMap(({ items }) => items)
-  const pattern = patternOf(search)
   return (
     <section aria-label="Found in all of the output">
       <Group justify="space-between" mb={4}>
@@ -85,4 +86,4 @@ export function Found({ job, part, search, label, onShow }: FoundProps) {
       )}
     </section>
   )
-}
+})

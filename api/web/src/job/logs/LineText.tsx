@@ -1,5 +1,5 @@
 /** The text of a line, in its program's colours, with what is looked for marked. */
-import type { CSSProperties } from "react"
+import { memo, type CSSProperties } from "react"
 
 import classes from "./Logs.module.css"
 import { spans, type Span } from "./terminal"
@@ -11,7 +11,14 @@ interface Stretch {
   isMatch: boolean
 }
 
-export function LineText({ text, style, pattern }: { text: string; style: string; pattern: RegExp | null }) {
+interface LineTextProps {
+  text: string
+  style: string
+  pattern: RegExp | null
+}
+
+/** Kept while the text is the same: a region that follows shows each line in many renders. */
+export const LineText = memo(function LineText({ text, style, pattern }: LineTextProps) {
   return stretches(spans(text, style), pattern).map(({ span, text: shown, isMatch }, index) =>
     isMatch ? (
       <mark key={index} className={classes.match}>
@@ -23,7 +30,7 @@ export function LineText({ text, style, pattern }: { text: string; style: string
       </span>
     ),
   )
-}
+})
 
 /** Cut a line's spans where matches of a pattern begin and end; a match may go across several. */
 export function stretches(all: readonly Span[], pattern: RegExp | null): Stretch[] {

@@ -1,8 +1,7 @@
 /** A part of a job's output: followed, paused, searched, and read back as somebody scrolls up. */
 import { Button, Checkbox, Group, Stack, Text } from "@mantine/core"
 import { useClipboard, useLocalStorage } from "@mantine/hooks"
-import { useVirtualizer } from "@tanstack/react-virtual"
-import { useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode, type UIEvent } from "react"
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react"
 
 import type { Job } from "../../api/types"
 import { count } from "../../format/numbers"
@@ -11,22 +10,16 @@ import { useFeed } from "../../live/useFeed"
 import { ErrorNote } from "../../parts/ErrorNote"
 import { Loading } from "../../parts/Loading"
 import { notices } from "../../parts/notices"
-import { useSettings } from "../../settings/settings"
 import { Download } from "./Download"
 import { Found } from "./Found"
 import type { Line, Piece } from "./lines"
 import { patternOf } from "./matches"
 import { MOST_LINES, Output } from "./output"
-import { Region } from "./Region"
+import { Region, type RegionHandle } from "./Region"
 import { SearchField } from "./SearchField"
 import { sourceOf, type Part } from "./source"
 import { plain } from "./terminal"
 import { useSearch } from "./useSearch"
-
-/** So near to its end, in pixels, the region follows what comes. */
-const AT_END_PX = 40
-/** So near to its beginning it loads earlier lines. */
-const AT_BEGIN_PX = 600
 
 const OVER: readonly string[] = ["succeeded", "failed", "cancelled"]
 
@@ -59,27 +52,11 @@ export function OutputView({ job, part, hasRanks, hasAttempts, children }: Outpu
   const waiting = live.lines.length - lines.length
 
   const [look, setLook] = useLocalStorage({ key: "rankzero.logs", defaultValue: { isWrapped: false, hasTimes: false } })
-  const { density } = useSettings()
-  const region = useRef<HTMLDivElement>(null)
-  const virtualizer = useVirtualizer<HTMLDivElement, Element>({
-    count: lines.length,
-    getScrollElement: () => region.current,
-    estimateSize: () => (density === "compact" ? 17 : 20),
-    getItemKey: (index) => lines[index]?.key ?? index,
-    overscan: 15,
-    // What is shown stays where it is as earlier lines are put before it; at its end it goes on with what comes.
-    anchorTo: "end",
-    followOnAppend: pausedAt === undefined,
-    scrollEndThreshold: AT_END_PX,
-  })
+  const region = useRef<RegionHandle>(null)
   const [isFollowing, setFollowing] = useState(true)
-  const onScroll = ({ currentTarget: { scrollHeight, scrollTop, clientHeight } }: UIEvent<HTMLDivElement>) => {
-    setFollowing(scrollHeight - scrollTop - clientHeight <= AT_END_PX)
-    if (scrollTop < AT_BEGIN_PX) void output.earlier()
-  }
   const follow = () => {
     setPausedAt(undefined)
-    virtualizer.scrollToEnd()
+    region.current?.toEnd()
   }
 
   const { search, setSearch } = useSearch(output)
@@ -95,28 +72,33 @@ export function OutputView({ job, part, hasRanks, hasAttempts, children }: Outpu
     return live.matches.filter((key) => key <= last)
   }, [live.matches, lines])
   const position = current === undefined ? -1 : matches.indexOf(current)
-  const goTo = (key: number) => {
+  const goTo = useCallback((key: number) => {
     setCurrent(key)
-    const first = output.get().lines[0]?.key
-    if (first !== undefined) virtualizer.scrollToIndex(key - first, { align: "center" })
-  }
+    region.current?.toLine(key)
+  }, [])
   const step = (direction: 1 | -1) => {
-    const seen = virtualizer.getVirtualItemForOffset(virtualizer.scrollOffset ?? 0)
-    const from = position >= 0 ? current : lines[seen?.index ?? 0]?.key
+    const from = position >= 0 ? current : region.current?.firstSeen()
     if (from === undefined) return
     const next = direction === 1 ? matches.find((key) => key > from) : matches.findLast((key) => key < from)
     // From the last one on to the first, and back.
     const key = next ?? matches.at(direction === 1 ? 0 : -1)
     if (key !== undefined) goTo(key)
   }
-  const showFound = async (piece: Piece) => {
-    const key = await output.reach(piece.id, piece.text)
-    if (key === undefined) notices.failed(`That line is more than ${count(MOST_LINES)} lines up: download the output.`)
-    // Once the lines that were loaded for it are in the page.
-    else setTimeout(() => goTo(key))
-  }
-
-  const label = (line: Pick<Piece, "attempt" | "rank">) => labelOf(line, { hasRanks, hasAttempts })
+  const showFound = useCallback(
+    async (piece: Piece) => {
+      setPausedAt(undefined)
+      const key = await output.reach(piece.id, piece.text)
+      if (key === undefined)
+        notices.failed(`That line is more than ${count(MOST_LINES)} lines up: download the output.`)
+      // Once the lines that were loaded for it are in the page.
+      else setTimeout(() => goTo(key))
+    },
+    [output, goTo],
+  )
+  const label = useCallback(
+    (line: Pick<Piece, "attempt" | "rank">) => labelOf(line, { hasRanks, hasAttempts }),
+    [hasRanks, hasAttempts],
+  )
   return (
     <Stack gap="xs">
       <Group gap="xs" align="end">
@@ -166,17 +148,13 @@ export function OutputView({ job, part, hasRanks, hasAttempts, children }: Outpu
             label="Wrap lines"
             size="xs"
             checked={look.isWrapped}
-            onChange={(event) => {
-              setLook({ ...look, isWrapped: event.currentTarget.checked })
-              virtualizer.measure()
-            }}
+            onChange={(event) => setLook({ ...look, isWrapped: event.currentTarget.checked })}
           />
         </Group>
       </Group>
       {live.error && <ErrorNote error={live.error} onRetry={() => void output.show()} />}
       <Region
         ref={region}
-        virtualizer={virtualizer}
         lines={lines}
         widest={live.widest}
         current={current}
@@ -184,7 +162,9 @@ export function OutputView({ job, part, hasRanks, hasAttempts, children }: Outpu
         isWrapped={look.isWrapped}
         hasTimes={look.hasTimes}
         label={hasRanks || hasAttempts ? label : null}
-        onScroll={onScroll}
+        isPaused={pausedAt !== undefined}
+        onFollowing={setFollowing}
+        onBegin={() => void output.earlier()}
         onSearch={focusSearch}
       >
         {live.isLoading ? (

@@ -7,7 +7,7 @@ export type Read = (after: number, limit: number) => Promise<Piece[]>
 const FEWEST = 50
 const MOST = 1_000
 /** Characters that an answer may have, as far as pieces so far say what the next ones weigh. */
-const ANSWER_SIZE = 1024 * 1024
+const ANSWER_SIZE = 256 * 1024
 
 export class Before {
   readonly #read: Read

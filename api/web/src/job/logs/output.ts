@@ -140,14 +140,20 @@ export class Output {
     if (!first) return
     const newest = await this.#source.newest()
     const before = new Before(this.#source.read, first.id)
-    const pieces = await readBack(before, newest + 1, (lines) => lines >= BLOCK_LINES)
+    const blocks: Piece[][] = []
+    await readBack(
+      before,
+      newest + 1,
+      (lines) => lines >= BLOCK_LINES,
+      (block) => blocks.unshift(block) > 0,
+    )
     this.#lines = new Lines()
     this.#seen.clear()
     this.#before = before
     this.#newest = newest
     this.#hasBegun = true
     this.#matches?.update([], 0)
-    this.#append(pieces)
+    this.#append(blocks.flat())
   }
 
   /** Returns whether it got to the end. */
@@ -168,12 +174,19 @@ export class Output {
     this.#publish({ isLoadingEarlier: true })
     try {
       const lines = this.#lines
-      const pieces = await readBack(this.#before, bound, (many, at) => many >= room || isEnough(many, at))
-      // The end may have been read anew meanwhile, or the first lines dropped: these belong before neither.
-      if (lines === this.#lines && bound === lines.all[0]?.piece) {
-        lines.prepend(this.#unseen(pieces))
-        this.#matches?.update(lines.all, Number.POSITIVE_INFINITY)
-      }
+      await readBack(
+        this.#before,
+        bound,
+        (many, at) => many >= room || isEnough(many, at),
+        // Block by block, as all at once would hold the page up; to be told of when they are there.
+        (block) => {
+          // The end may have been read anew meanwhile, or the first lines dropped: these belong before neither.
+          if (lines !== this.#lines || (lines.all[0]?.piece ?? 0) <= (block.at(-1)?.id ?? 0)) return false
+          lines.prepend(this.#unseen(block))
+          this.#matches?.update(lines.all, Number.POSITIVE_INFINITY)
+          return true
+        },
+      )
       this.#publish({ isLoadingEarlier: false, error: null })
     } catch (failed) {
       this.#publish({ isLoadingEarlier: false, error: asError(failed) })
@@ -230,23 +243,22 @@ export class Output {
 
 const NONE: readonly number[] = []
 
+/** Hand over block after block before a bound, the newest first, until there are enough lines or `take` wants no more. */
 async function readBack(
   before: Before,
   bound: number,
   isEnough: (lines: number, bound: number) => boolean,
-): Promise<Piece[]> {
-  const blocks: Piece[][] = []
+  take: (block: Piece[]) => boolean,
+): Promise<void> {
   let at = bound
   let lines = 0
   while (before.has(at) && !isEnough(lines, at)) {
     const block = await before.read(at)
     const first = block[0]
-    if (!first) break
+    if (!first || !take(block)) return
     at = first.id
-    blocks.unshift(block)
     for (const { text } of block) lines += countLines(text)
   }
-  return blocks.flat()
 }
 
 function countLines(text: string): number {
