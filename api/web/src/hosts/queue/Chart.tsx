@@ -4,7 +4,7 @@ import type { ReactNode } from "react"
 
 import { duration } from "../../format/times"
 import { useSettings } from "../../settings/settings"
-import { shareOf, ticksOf, type Axis, type Placed } from "./axis"
+import { ticksOf, type Axis, type Placed } from "./axis"
 import classes from "./Chart.module.css"
 
 export function Chart({ label, axis, children }: { label: string; axis: Axis; children: ReactNode }) {
@@ -26,16 +26,26 @@ export function Chart({ label, axis, children }: { label: string; axis: Axis; ch
   )
 }
 
-export function Lanes({ label, children }: { label: string; children: ReactNode }) {
+export function Lanes({ label, axis, children }: { label: string; axis: Axis; children: ReactNode }) {
   return (
-    <ol className={classes.lanes} aria-label={label}>
-      {children}
-    </ol>
+    <div className={classes.group}>
+      <ol className={classes.lanes} aria-label={label}>
+        {children}
+      </ol>
+      <div className={classes.lines} aria-hidden>
+        {ticksOf(axis).map(({ share, ahead_ms }) => (
+          <span
+            key={ahead_ms}
+            className={ahead_ms === 0 ? classes.now : classes.grid}
+            style={{ left: `${share * 100}%` }}
+          />
+        ))}
+      </div>
+    </div>
   )
 }
 
 export interface LaneProps {
-  axis: Axis
   /** What the lane is of: beside its bar. */
   children: ReactNode
   /** What its bar shows, in words. */
@@ -47,7 +57,7 @@ export interface LaneProps {
   hasEnd: boolean
 }
 
-export function Lane({ axis, children, words, bar, kind, hasEnd }: LaneProps) {
+export function Lane({ children, words, bar, kind, hasEnd }: LaneProps) {
   return (
     <li className={classes.lane}>
       <div className={classes.label}>
@@ -55,9 +65,6 @@ export function Lane({ axis, children, words, bar, kind, hasEnd }: LaneProps) {
         <div className={classes.words}>{words}</div>
       </div>
       <div className={classes.track} aria-hidden>
-        {ticksOf(axis).map(({ share, ahead_ms }) => (
-          <span key={ahead_ms} className={classes.grid} style={{ left: `${share * 100}%` }} />
-        ))}
         {bar && (
           <span
             className={classes.bar}
@@ -68,7 +75,6 @@ export function Lane({ axis, children, words, bar, kind, hasEnd }: LaneProps) {
             style={{ left: `${bar.left}%`, width: `${bar.width}%` }}
           />
         )}
-        <span className={classes.now} style={{ left: `${shareOf(axis, axis.now_ms) * 100}%` }} />
       </div>
     </li>
   )

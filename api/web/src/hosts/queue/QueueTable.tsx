@@ -1,14 +1,15 @@
 /** The line as a table: place, job, what it wants, when it is foretold to start, and what it waits for. */
 import { Anchor, Table } from "@mantine/core"
-import { Fragment } from "react"
+import { Fragment, memo } from "react"
 import { Link } from "wouter"
 
 import { devicesInWords } from "../../format/devices"
-import { Ago } from "../../parts/Time"
+import { At } from "../../parts/Time"
 import { ScrolledTable } from "../../parts/ScrolledTable"
 import type { WaitingJob } from "./line"
 
-export function QueueTable({ jobs }: { jobs: readonly WaitingJob[] }) {
+/** Made anew only when the line has changed: the charts beside it move with the time. */
+export const QueueTable = memo(function QueueTable({ jobs }: { jobs: readonly WaitingJob[] }) {
   return (
     <ScrolledTable label="Waiting jobs in planned order">
       <Table.Thead>
@@ -36,7 +37,7 @@ export function QueueTable({ jobs }: { jobs: readonly WaitingJob[] }) {
             <Table.Td>{job.priority}</Table.Td>
             <Table.Td style={{ whiteSpace: "nowrap" }}>{devicesInWords(job.spec)}</Table.Td>
             <Table.Td style={{ whiteSpace: "nowrap" }}>
-              {job.predicted_start === null ? "not foretold" : <Ago at={job.predicted_start} />}
+              {job.predicted_start === null ? "not foretold" : <At at={job.predicted_start} />}
             </Table.Td>
             <Table.Td miw={260}>{job.reason ?? "its first plan"}</Table.Td>
             <Table.Td>
@@ -47,7 +48,7 @@ export function QueueTable({ jobs }: { jobs: readonly WaitingJob[] }) {
       </Table.Tbody>
     </ScrolledTable>
   )
-}
+})
 
 /** Who has the first few devices in its way, or comes before it for them. */
 function Holders({ job }: { job: WaitingJob }) {

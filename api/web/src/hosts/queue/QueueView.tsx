@@ -11,7 +11,6 @@ import { ErrorNote } from "../../parts/ErrorNote"
 import { Loading } from "../../parts/Loading"
 import { axisOf, isSpan, SPANS, type Span } from "./axis"
 import { endOf, stretchOf } from "./foretold"
-import { lanesOf } from "./lanes"
 import { lineQuery, runningJobsQuery } from "./queries"
 import { QueueTable } from "./QueueTable"
 import { RunningChart } from "./RunningChart"
@@ -21,7 +20,7 @@ import { WaitingChart } from "./WaitingChart"
 import classes from "./QueueView.module.css"
 
 /** Bars move by less than can be seen meanwhile. */
-const REDRAW_MS = 5_000
+const REDRAW_MS = 10_000
 
 export default function QueueView() {
   usePlanNews()
@@ -50,7 +49,7 @@ export default function QueueView() {
     <>
       <SpanChoice span={span} />
       <Part title="Running now">
-        <RunningChart hosts={lanesOf(hosts.data)} jobs={running.data} axis={axis} />
+        <RunningChart hosts={hosts.data} jobs={running.data} axis={axis} />
       </Part>
       <Part title="Waiting, in planned order">
         {first.length === 0 ? (
@@ -66,7 +65,8 @@ export default function QueueView() {
         )}
         {more > 0 && (
           <Text size="sm" mt="xs">
-            and {count(more)} more{isCounted ? "" : ", at least"}
+            and {isCounted ? "" : "at least "}
+            {count(more)} more
           </Text>
         )}
       </Part>

@@ -1,7 +1,9 @@
 /** What runs: for each host a lane for each job's devices, until the job is foretold to end. */
 import { Text } from "@mantine/core"
+import { useMemo } from "react"
 import { Link } from "wouter"
 
+import type { Host } from "../../api/types"
 import { count } from "../../format/numbers"
 import { settled_s } from "../../format/progress"
 import { duration } from "../../format/times"
@@ -9,19 +11,20 @@ import { devicesInWords, HOST_STATES, stateOf } from "../hostState"
 import { place, type Axis } from "./axis"
 import { Chart, Lane, Lanes } from "./Chart"
 import { endOf } from "./foretold"
-import type { HostLanes } from "./lanes"
+import { lanesOf } from "./lanes"
 import type { RunningJob } from "./queries"
 
 /** Most hosts that are drawn. */
 const MOST_HOSTS = 100
 
 export interface RunningChartProps {
-  hosts: readonly HostLanes[]
+  hosts: readonly Host[]
   jobs: Record<number, RunningJob>
   axis: Axis
 }
 
-export function RunningChart({ hosts, jobs, axis }: RunningChartProps) {
+export function RunningChart({ hosts: all, jobs, axis }: RunningChartProps) {
+  const hosts = useMemo(() => lanesOf(all), [all])
   if (hosts.length === 0) return <Text size="sm">Nothing runs.</Text>
   const more = hosts.length - MOST_HOSTS
   return (
@@ -36,7 +39,7 @@ export function RunningChart({ hosts, jobs, axis }: RunningChartProps) {
                 {devicesInWords(host.devices)}
               </span>
             </h3>
-            <Lanes label={`Jobs on ${host.name}`}>
+            <Lanes label={`Jobs on ${host.name}`} axis={axis}>
               {lanes.map(({ jobId, devices }) => (
                 <RunningLane key={jobId} id={jobId} devices={devices} job={jobs[jobId]} axis={axis} />
               ))}
@@ -66,7 +69,6 @@ function RunningLane({ id, devices, job, axis }: RunningLaneProps) {
   const began = job?.started_at ? new Date(job.started_at).getTime() : axis.now_ms
   return (
     <Lane
-      axis={axis}
       kind="running"
       hasEnd={end !== null}
       bar={place(axis, began, end)}

@@ -11,7 +11,7 @@ import type { WaitingJob } from "./line"
 export function WaitingChart({ jobs, axis }: { jobs: readonly WaitingJob[]; axis: Axis }) {
   return (
     <Chart label="When what waits is foretold to start" axis={axis}>
-      <Lanes label="Waiting jobs">
+      <Lanes label="Waiting jobs" axis={axis}>
         {jobs.map((job) => (
           <WaitingLane key={job.id} job={job} axis={axis} />
         ))}
@@ -25,7 +25,6 @@ function WaitingLane({ job, axis }: { job: WaitingJob; axis: Axis }) {
   const wait_s = stretch && (stretch.from_ms - axis.now_ms) / 1000
   return (
     <Lane
-      axis={axis}
       kind="waiting"
       hasEnd={stretch !== null && stretch.to_ms !== null}
       bar={stretch && place(axis, stretch.from_ms, stretch.to_ms)}
