@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.browser.dashboard import Dashboard, assert_built, make_key_file, start_service
+from tests.browser.scene import Scene, set_up
 from tests.browser.talks import Talks
 from tests.browser.visits import DEADLINE_MS, Visits
 from tests.conftest import drop
@@ -16,6 +17,15 @@ from tests.servers import PostgresServer, ValkeyServer
 from tests.service import DIGITS
 
 FAILED = pytest.StashKey[bool]()
+TIMEOUT_S = 300
+"""For a test with all that it is the first to ask for: the service, and jobs that have trained."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let each test of this folder take its time."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -72,6 +82,13 @@ def trained(dashboard: Dashboard) -> tuple[int, int]:
         for job in jobs:
             assert client.wait(job.id, timeout_s=100).state == "succeeded", dashboard.service.story(job.id)
     return jobs[0].id, jobs[1].id
+
+
+@pytest.fixture(scope="module")
+def scene(dashboard: Dashboard, trained: tuple[int, int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """Jobs in every state, with whatever data may hold."""
+    with set_up(dashboard, trained, tmp_path_factory.mktemp("scene")) as scene:
+        yield scene
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ In the folder lies one file, to which the test adds a line for each thing to do.
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,21 +32,21 @@ class Talk:
 
     def say(self, *lines: str) -> None:
         """Have it print lines."""
-        self._order(*({"say": line} for line in lines))
+        self._order([{"say": line} for line in lines])
 
     def measure(self, step: int, **values: float) -> None:
         """Have it report values; one that is not finite is reported as what it is."""
-        self._order({"step": step, "values": values})
+        self._order([{"step": step, "values": values}])
 
     def fail(self, message: str) -> None:
         """Have it end by an exception."""
-        self._order({"fail": message})
+        self._order([{"fail": message}])
 
     def end(self) -> None:
         """Have it end well."""
-        self._order({"end": True})
+        self._order([{"end": True}])
 
-    def _order(self, *orders: dict[str, object]) -> None:
+    def _order(self, orders: Sequence[Mapping[str, object]]) -> None:
         with self._orders.open("a") as file:
             file.write("".join(f"{json.dumps(order)}\n" for order in orders))
 

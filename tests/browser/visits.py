@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, StorageState
 
 from tests.browser.dashboard import Dashboard
 from tests.browser.watch import Watch
@@ -31,6 +32,10 @@ class Visit:
         self.page.goto(f"{self.url}{path}")
         return self.page
 
+    def expect_at(self, path: str) -> None:
+        """Wait until the address is that of another page, however it encodes what it says."""
+        self.page.wait_for_url(lambda address: unquote(address) == f"{self.url}{path}")
+
 
 class Visits:
     """The visits of one test."""
@@ -52,9 +57,12 @@ class Visits:
 
         `still` asks for reduced motion, so that what is measured or drawn is not on its way.
         """
-        kept = [] if user is None else [{"name": TOKEN_KEY, "value": self.dashboard.api.tokens[user]}]
+        state: StorageState = {"cookies": [], "origins": []}
+        if user is not None:
+            url, token = self.dashboard.api.url, self.dashboard.api.tokens[user]
+            state["origins"] = [{"origin": url, "localStorage": [{"name": TOKEN_KEY, "value": token}]}]
         context = self._browser.new_context(
-            storage_state={"cookies": [], "origins": [{"origin": self.dashboard.api.url, "localStorage": kept}]},
+            storage_state=state,
             viewport={"width": size[0], "height": size[1]},
             color_scheme=colours,
             reduced_motion="reduce" if still else "no-preference",

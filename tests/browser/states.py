@@ -1,0 +1,8 @@
+"""The state of a job as its page says it."""
+
+from playwright.sync_api import Page, expect
+
+
+def expect_state(page: Page, state: str) -> None:
+    """Wait until the heading of a job's page says this state, with no reload."""
+    expect(page.get_by_role("heading", level=1).locator("[data-state]")).to_have_text(state)
