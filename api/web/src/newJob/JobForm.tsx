@@ -55,7 +55,9 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
   const lack = lackOf(spec, recipe, isUnreadable(draft))
   const dryRun = useDryRun(lack === null ? spec : null)
   const refusals = useRefusals(spec, dryRun, ids)
-  const request = useMemo(() => requestOf(spec, parent), [spec, parent])
+  // The service clones a job for its owner and for admins; for others its spec is submitted as one of their own.
+  const cloned = parent && rights.mayChange(parent.job) ? parent : null
+  const request = useMemo(() => requestOf(spec, cloned), [spec, cloned])
 
   // What was submitted is kept no more, also where something is drawn before the page is left.
   const isDone = useRef(false)
@@ -67,7 +69,7 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
   const focusFirst = () =>
     void goTo(form.current?.querySelector("[aria-invalid=true], [data-wrong], [data-refused]") ?? null)
   const { isBusy, submit } = useSubmit(
-    parent,
+    cloned,
     () => {
       isDone.current = true
       kept.forget()
