@@ -80,7 +80,7 @@ def trained(dashboard: Dashboard) -> tuple[int, int]:
             for lr in (0.01, 0.02)
         ]
         for job in jobs:
-            assert client.wait(job.id, timeout_s=100).state == "succeeded", dashboard.service.story(job.id)
+            assert client.wait(job.id, timeout_s=TIMEOUT_S - 50).state == "succeeded", dashboard.service.story(job.id)
     return jobs[0].id, jobs[1].id
 
 

@@ -27,6 +27,9 @@ PLACES: Mapping[str, Callable[[Scene], str]] = {
     "hosts": lambda _: "/hosts",
     "queue": lambda _: "/hosts?view=queue",
     "access": lambda _: "/access",
+    "users": lambda _: "/access?section=users",
+    "secrets": lambda _: "/access?section=secrets",
+    "audit": lambda _: "/access?section=audit",
     "webhooks": lambda _: "/webhooks",
     "settings": lambda _: "/settings",
 }

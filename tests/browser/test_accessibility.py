@@ -64,6 +64,8 @@ DIALOGS: dict[str, tuple[str, Callable[[Page], None]]] = {
         "checkpoints",
         lambda page: page.get_by_role("button", name="Remove checkpoint").first.click(),
     ),
+    "new token": ("access", click("New token")),
+    "new webhook": ("webhooks", click("New webhook")),
     "drain": ("hosts", click("Drain alpha")),
     "quarantine": ("hosts", click("Quarantine cuda:7 of alpha")),
     "remove a host": ("hosts", click("Remove alpha")),
