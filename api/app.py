@@ -122,7 +122,7 @@ def create_app(access: Access | None = None, *, dashboard: Path = STATIC) -> Fas
     app.include_router(health.router)
     app.include_router(prometheus.router)
     add_docs(app)
-    add_dashboard(app, dashboard)
+    add_dashboard(app, dashboard, access=app.state.access)
     return app
 
 

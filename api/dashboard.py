@@ -3,6 +3,7 @@
 import gzip
 import threading
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 import structlog
@@ -11,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from api.bundle import HEAD, MANIFEST, PAGE, Bundle, BundleError, File, read
+from jobs.access import Access
 
 STATIC = Path(__file__).with_name("static")
 HASHED = "assets/"
@@ -100,8 +102,11 @@ class Newest:
             return self._bundle
 
 
-def add_dashboard(app: FastAPI, folder: Path) -> None:
-    """Serve the dashboard that is, or will be, built into a folder. No token is asked for: it has nobody's data."""
+def add_dashboard(app: FastAPI, folder: Path, *, access: Access) -> None:
+    """Serve the dashboard that is, or will be, built into a folder. No token is asked for: it has nobody's data.
+
+    `access` is how the API knows who asks: the page is told, and asks for a token without a request that fails first.
+    """
     newest = Newest(folder)
 
     def root(request: Request) -> Response:
@@ -123,7 +128,7 @@ def add_dashboard(app: FastAPI, folder: Path) -> None:
             raise HTTPException(404)
         if bundle is None:
             return HTMLResponse(NOT_BUILT, 503, headers=GUARDS | {"Cache-Control": "no-store"})
-        return _answer(request, _page(bundle, depth), PAGE)
+        return _answer(request, _page(bundle, depth, access), PAGE)
 
     app.add_route("/", root, include_in_schema=False)
     app.add_route("/ui", without_slash, include_in_schema=False)
@@ -143,16 +148,16 @@ def _depth(request: Request) -> int:
     return sent.count(b"/") - f"{root}/ui/".count("/")
 
 
-def _page(bundle: Bundle, depth: int) -> File:
+def _page(bundle: Bundle, depth: int, access: Access) -> File:
     """Return the page, with the address of `/ui/` in it: to that it takes the rest to be relative, and finds the API.
 
     As a way up from where it is, it is right whatever is put before it on the way here. A proxy that takes a prefix off
     does not say so.
     """
     page = bundle.files[PAGE]
-    base = b'<base href="%s">' % (b"../" * depth or b"./")
-    content = page.content.replace(HEAD, HEAD + base, 1)
-    return File(content, gzip.compress(content, mtime=0), f"{depth}-{page.digest}")
+    told = f'<base href="{"../" * depth or "./"}"><meta name="rankzero-access" content="{access}">'
+    content = page.content.replace(HEAD, HEAD + told.encode(), 1)
+    return File(content, gzip.compress(content, mtime=0), sha256(content).hexdigest())
 
 
 def _answer(request: Request, file: File, path: str) -> Response:

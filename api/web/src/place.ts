@@ -1,4 +1,4 @@
-/** Where this page is: the paths of the dashboard and of the API beside it, also behind a proxy that adds a prefix. */
+/** What the service has written into the page: by which address it is reached, also behind a proxy, and whom it lets in. */
 
 const dashboard = new URL(".", document.baseURI)
 
@@ -7,3 +7,7 @@ export const dashboardPath = dashboard.pathname.replace(/\/$/, "")
 
 /** Address of the API, without a slash at its end: `http://host:8000`, or `https://host/prefix`. */
 export const apiAddress = new URL("..", dashboard).href.replace(/\/$/, "")
+
+/** Whether the service asks everybody for a token; false where it does not say so, as in development. */
+export const asksForTokens =
+  document.querySelector<HTMLMetaElement>('meta[name="rankzero-access"]')?.content === "tokens"

@@ -48,9 +48,10 @@ export function Shell() {
       navbar={{ width: 180, breakpoint: "sm", collapsed: { mobile: !navOpened } }}
       padding="md"
     >
-      <a className={classes.skip} href="#content">
+      {/* No link to #content: beside <base> it would lead to another page. */}
+      <UnstyledButton className={classes.skip} onClick={() => main.current?.focus()}>
         Skip to content
-      </a>
+      </UnstyledButton>
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="sm" wrap="nowrap">
@@ -90,7 +91,7 @@ export function Shell() {
           <WhoAmI />
         </AppShell.Section>
       </AppShell.Navbar>
-      <AppShell.Main id="content" tabIndex={-1} ref={main} className={classes.main}>
+      <AppShell.Main tabIndex={-1} ref={main} className={classes.main}>
         <Failed at={location}>
           <Suspense fallback={<Loading what="the page" />}>
             <Routes />

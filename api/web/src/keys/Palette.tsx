@@ -29,14 +29,16 @@ export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: 
 function Search({ onClose }: { onClose: () => void }) {
   const [text, setText] = useState("")
   const [, go] = useLocation()
-  const combobox = useCombobox({ opened: true })
+  // The list is open for as long as the palette is, and takes the Escape for itself.
+  const combobox = useCombobox({ opened: true, onDropdownClose: onClose })
   const words = text.trim().toLowerCase()
   const found = useActions().filter(({ id, title }) => id !== "palette" && title.toLowerCase().includes(words))
   const jobs = useQuery(foundJobsQuery(useDeferredValue(words))).data ?? []
 
   const choose = (value: string) => {
     onClose()
-    if (value.startsWith("job ")) go(`/jobs/${value.slice(4)}`)
+    const job = jobs.find(({ id }) => value === optionOf(id))
+    if (job) go(`/jobs/${job.id}`)
     else found.find(({ id }) => id === value)?.run()
   }
 
@@ -58,7 +60,7 @@ function Search({ onClose }: { onClose: () => void }) {
         {jobs.length > 0 && (
           <Combobox.Group label="Found jobs">
             {jobs.map((job) => (
-              <Combobox.Option key={job.id} value={`job ${job.id}`}>
+              <Combobox.Option key={job.id} value={optionOf(job.id)}>
                 <Group gap="xs" wrap="nowrap">
                   <Text size="sm">#{job.id}</Text>
                   <Text size="sm" truncate>
@@ -77,6 +79,11 @@ function Search({ onClose }: { onClose: () => void }) {
       </Combobox.Options>
     </Combobox>
   )
+}
+
+/** What a found job is chosen by: no action has such an id. */
+function optionOf(job: number): string {
+  return `#${job}`
 }
 
 function Offered({ section, actions }: { section: string; actions: readonly Action[] }) {

@@ -5,7 +5,7 @@ import { createContext, use, useEffect, useEffectEvent, useState, type ReactNode
 import { keys } from "../api/queries"
 import type { News } from "./events"
 import { useFeed } from "./useFeed"
-import { takeIn } from "./takeIn"
+import { TakingIn } from "./takeIn"
 
 type Listener = (news: News) => void
 
@@ -14,10 +14,11 @@ const Listeners = createContext<Set<Listener> | null>(null)
 export function LiveProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient()
   const [listeners] = useState(() => new Set<Listener>())
+  const [takingIn] = useState(() => new TakingIn(client))
   useFeed({
     topics: ["jobs", "checkpoints", "hosts"],
     onNews: (news) => {
-      takeIn(client, news)
+      takingIn.take(news)
       for (const listener of listeners) listener(news)
     },
     // Whatever is on the screen may have changed unseen; what is not, is read anew when it is shown.

@@ -5,9 +5,16 @@ import { ProblemError } from "../api/problems"
 
 export function ErrorNote({ error, onRetry }: { error: Error; onRetry?: () => void }) {
   const problem = error instanceof ProblemError ? error : undefined
+  // The detail of several fields is all of them in one line: a list reads better, and nothing is said twice.
+  const isList = problem !== undefined && problem.fields.length > 1
   return (
-    <Alert color="red" role="alert" title={problem ? problem.detail : error.message} maw={720}>
-      {problem && problem.fields.length > 0 && (
+    <Alert
+      color="red"
+      role="alert"
+      title={isList ? `${problem.fields.length} fields are wrong` : error.message}
+      maw={720}
+    >
+      {isList && (
         <List size="sm">
           {problem.fields.map(({ field, message }) => (
             <List.Item key={`${field} ${message}`}>

@@ -5,6 +5,7 @@ import { useMemo, type ReactNode } from "react"
 
 import { meQuery } from "../api/meQuery"
 import { isPassing, ProblemError } from "../api/problems"
+import { asksForTokens } from "../place"
 import { ErrorNote } from "../parts/ErrorNote"
 import { Rights, RightsContext } from "./rights"
 import { SignIn } from "./SignIn"
@@ -12,11 +13,13 @@ import { token } from "./token"
 
 /** It is made anew for each token (`app/App.tsx`), and with it everything that was answered to the one before. */
 export function Session({ children }: { children: ReactNode }) {
-  const me = useQuery({ ...meQuery(), retry: (_, error) => isPassing(error), retryDelay: 1000 })
+  // Without a token it would be refused for certain.
+  const needsToken = asksForTokens && token.value === null
+  const me = useQuery({ ...meQuery(), enabled: !needsToken, retry: (_, error) => isPassing(error), retryDelay: 1000 })
   const rights = useMemo(() => me.data && new Rights(me.data), [me.data])
 
   if (rights) return <RightsContext value={rights}>{children}</RightsContext>
-  if (me.error instanceof ProblemError && me.error.status === 401) {
+  if (needsToken || (me.error instanceof ProblemError && me.error.status === 401)) {
     return <SignIn wasRefused={token.wasRefused} />
   }
   const error = me.error ?? me.failureReason

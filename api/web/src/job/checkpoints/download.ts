@@ -1,6 +1,7 @@
 /** Brings a checkpoint's file to whoever looks at the page. */
 import { addressOf, askFor } from "../../api/client"
 import type { Checkpoint } from "../../api/types"
+import { save, saveFrom } from "../../parts/saving"
 
 /** Path of its file at the API. */
 export function pathOfFile(jobId: number, checkpointId: number): string {
@@ -20,7 +21,7 @@ export function nameOfFile(jobId: number, { step, path }: Pick<Checkpoint, "step
 export async function downloadByBrowser(jobId: number, checkpoint: Checkpoint): Promise<void> {
   const path = pathOfFile(jobId, checkpoint.id)
   await askFor(path, { headers: { Range: "bytes=0-0" }, cache: "no-store" })
-  save(addressOf(path), nameOfFile(jobId, checkpoint))
+  saveFrom(addressOf(path), nameOfFile(jobId, checkpoint))
 }
 
 /** Fetch the file with the token and save it; `onBytes` is told how many are there. */
@@ -40,15 +41,5 @@ export async function downloadWithToken(
       },
     }),
   )
-  const url = URL.createObjectURL(await new Response(counted).blob())
-  save(url, nameOfFile(jobId, checkpoint))
-  // The browser has begun to save by then; without an end the file would stay in memory.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
-}
-
-function save(url: string, name: string): void {
-  const link = document.createElement("a")
-  link.href = url
-  link.download = name
-  link.click()
+  save(await new Response(counted).blob(), nameOfFile(jobId, checkpoint))
 }

@@ -4,6 +4,7 @@ import { useMutation } from "@tanstack/react-query"
 
 import { addressOf, askFor } from "../../api/client"
 import { notices } from "../../parts/notices"
+import { save } from "../../parts/saving"
 import { useRights } from "../../session/rights"
 import { downloadPath, type Part } from "./source"
 
@@ -45,13 +46,4 @@ function nameOf(job: number, { rank, attempt }: Part): string {
   if (attempt !== undefined) parts.push(`attempt-${attempt}`)
   if (rank !== undefined) parts.push(`rank-${rank}`)
   return `${parts.join("-")}.log`
-}
-
-function save(blob: Blob, name: string): void {
-  const link = document.createElement("a")
-  link.href = URL.createObjectURL(blob)
-  link.download = name
-  link.click()
-  // Not at once: the browser begins to read it after the click.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }

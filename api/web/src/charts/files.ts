@@ -4,17 +4,6 @@ import { AXIS_TITLES, type Axis } from "./axis"
 import type { Line } from "./lines"
 import { GROUNDS, ink, type Scheme } from "./palette"
 
-/** Hand a file to the browser, which keeps it where its user's downloads go. */
-export function save(content: Blob, name: string): void {
-  const address = URL.createObjectURL(content)
-  const link = document.createElement("a")
-  link.href = address
-  link.download = name
-  link.click()
-  // The download has taken hold of it by then.
-  setTimeout(() => URL.revokeObjectURL(address), 60_000)
-}
-
 /** A name for a file out of a metric's: `train/loss` is no folder. */
 export function fileName(...parts: (string | number)[]): string {
   return parts.join("-").replaceAll(/[^\p{L}\p{N}._-]+/gu, "-")

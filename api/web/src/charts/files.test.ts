@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 
-import { csvOf, fileName } from "./saving"
+import { csvOf, fileName } from "./files"
 
 const line = { id: "1", inkIndex: 0 }
 
