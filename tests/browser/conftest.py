@@ -24,7 +24,7 @@ TIMEOUT_S = 300
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let each test of this folder take its time."""
     for item in items:
-        if item.path.parent == Path(__file__).parent:
+        if item.path.parent == Path(__file__).parent and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
