@@ -4,8 +4,8 @@ import { useEffect, useState } from "react"
 
 import type { Job } from "../api/types"
 import { figure } from "../format/numbers"
-import { Sparkline } from "../parts/Sparkline"
 import classes from "./Jobs.module.css"
+import { Sparkline } from "./Sparkline"
 import { mainMetric, trailQuery } from "./trails"
 
 /** A row that is only scrolled past asks for nothing. */
@@ -35,5 +35,5 @@ export function MetricTrail({ job }: { job: Job }) {
 
 function Trail({ job, name }: { job: Job; name: string }) {
   const { data: values = [] } = useQuery(trailQuery(job))
-  return <Sparkline values={values} label={`${name} so far`} width={44} height={18} />
+  return <Sparkline values={values} label={`${name} of job ${job.id}`} />
 }

@@ -7,8 +7,8 @@ import { GatheredNews } from "./jobNews"
 const takers = {
   isReading: vi.fn(() => false),
   onProgress: vi.fn(),
-  onChanged: vi.fn(() => Promise.resolve()),
-  onCome: vi.fn(() => Promise.resolve()),
+  onChanged: vi.fn((): Promise<readonly number[]> => Promise.resolve([])),
+  onCome: vi.fn(() => Promise.resolve(true)),
   onMuch: vi.fn(() => Promise.resolve()),
 }
 
@@ -76,7 +76,7 @@ describe("gathered news", () => {
     expect(takers.onProgress).not.toHaveBeenCalled()
     takers.isReading.mockReturnValue(false)
     let finish: () => void = () => undefined
-    takers.onChanged.mockReturnValueOnce(new Promise<void>((resolve) => (finish = resolve)))
+    takers.onChanged.mockReturnValueOnce(new Promise((resolve) => (finish = () => resolve([]))))
     news.take(happened(7, "state"))
     await vi.advanceTimersByTimeAsync(400)
     expect(takers.onProgress).toHaveBeenCalledOnce()
@@ -86,5 +86,31 @@ describe("gathered news", () => {
     finish()
     await vi.advanceTimersByTimeAsync(400)
     expect(takers.onChanged).toHaveBeenLastCalledWith([8])
+  })
+
+  test("what cannot be read for now is asked for again, and until it is read", async () => {
+    const news = new GatheredNews(takers)
+    takers.onChanged.mockClear()
+    takers.onCome.mockClear()
+    takers.onChanged.mockResolvedValueOnce([7]).mockResolvedValueOnce([7])
+    takers.onCome.mockResolvedValueOnce(false)
+    news.take(happened(7, "state"))
+    news.take(happened(8, "state"))
+    news.take(happened(9, "submitted"))
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(takers.onChanged.mock.calls).toEqual([[[7, 8]], [[7]], [[7]]])
+    expect(takers.onCome).toHaveBeenCalledTimes(2)
+  })
+
+  test("a list that is left asks for nothing more", async () => {
+    const news = new GatheredNews(takers)
+    takers.onChanged.mockClear()
+    takers.onChanged.mockImplementationOnce(() => {
+      news.stop()
+      return Promise.resolve([7])
+    })
+    news.take(happened(7, "state"))
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(takers.onChanged).toHaveBeenCalledOnce()
   })
 })

@@ -3,6 +3,8 @@ import type { Progress } from "../api/types"
 import type { JobNews } from "../live/events"
 
 const GATHER_MS = 300
+/** After this what could not be read is asked for again: nothing else would, as the stream has told it. */
+const AGAIN_MS = 3_000
 /** More jobs than this at once are read as a list rather than one by one. */
 const MOST_ASKED = 20
 
@@ -13,10 +15,10 @@ export interface NewsTakers {
   /** Whether lists are being read: what is taken in now would be overwritten by what was read before it. */
   isReading: () => boolean
   onProgress: (progress: ReadonlyMap<number, Progress>) => void
-  /** These jobs have changed in more than their progress. */
-  onChanged: (ids: readonly number[]) => Promise<void>
-  /** There are new jobs. */
-  onCome: () => Promise<void>
+  /** These jobs have changed in more than their progress. Answers with those that cannot be read for now. */
+  onChanged: (ids: readonly number[]) => Promise<readonly number[]>
+  /** There are new jobs. Answers whether they could be read. */
+  onCome: () => Promise<boolean>
   /** More has happened than can be asked for one by one. */
   onMuch: () => Promise<void>
 }
@@ -28,6 +30,7 @@ export class GatheredNews {
   #hasCome = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #isTelling = false
+  #isStopped = false
 
   constructor(takers: NewsTakers) {
     this.#takers = takers
@@ -48,12 +51,21 @@ export class GatheredNews {
   }
 
   stop(): void {
+    this.#isStopped = true
     clearTimeout(this.#timer)
-    this.#timer = undefined
   }
 
   #wait(): void {
-    this.#timer ??= setTimeout(() => void this.#tell(), GATHER_MS)
+    if (!this.#isStopped) this.#timer ??= setTimeout(() => void this.#tell(), GATHER_MS)
+  }
+
+  /** Take back what could not be read; a service that is away is not asked at every one of its news. */
+  #takeBack(unread: readonly number[], hasCome: boolean): void {
+    for (const id of unread) this.#changed.add(id)
+    this.#hasCome ||= hasCome
+    if (this.#isStopped || (unread.length === 0 && !hasCome)) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#tell(), AGAIN_MS)
   }
 
   async #tell(): Promise<void> {
@@ -74,8 +86,8 @@ export class GatheredNews {
     try {
       if (changed.length > MOST_ASKED) await this.#takers.onMuch()
       else {
-        if (changed.length > 0) await this.#takers.onChanged(changed)
-        if (hasCome) await this.#takers.onCome()
+        const unread = changed.length > 0 ? await this.#takers.onChanged(changed) : []
+        this.#takeBack(unread, hasCome && !(await this.#takers.onCome()))
       }
     } finally {
       this.#isTelling = false

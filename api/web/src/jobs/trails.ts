@@ -3,6 +3,7 @@ import { queryOptions, type QueryClient } from "@tanstack/react-query"
 
 import { api, data } from "../api/client"
 import { Lanes } from "../api/lanes"
+import { keys } from "../api/queries"
 import type { Job, Progress } from "../api/types"
 
 const POINTS = 40
@@ -15,8 +16,11 @@ export function mainMetric(progress: Progress | null): string | undefined {
   return names.find((name) => name === "train/loss") ?? names.find((name) => name.endsWith("loss")) ?? names[0]
 }
 
+/** Among what is live, as a trail that missed a part of its way is to be read anew. */
+const TRAILS = [...keys.live, "trail"] as const
+
 function trailKey(id: number, name: string | undefined) {
-  return ["trail", id, name] as const
+  return [...TRAILS, id, name] as const
 }
 
 export function trailQuery(job: Pick<Job, "id" | "progress">) {
@@ -41,7 +45,15 @@ export function goOn(client: QueryClient, id: number, progress: Progress): void 
   const name = mainMetric(progress)
   const value = name === undefined ? undefined : progress.values[name]
   if (value === null || value === undefined) return
-  client.setQueryData<number[]>(trailKey(id, name), (values) =>
+  const queryKey = trailKey(id, name)
+  // One that is to be read anew has a hole; a value behind it would have it pass for whole.
+  if (client.getQueryState(queryKey)?.isInvalidated) return
+  client.setQueryData<number[]>(queryKey, (values) =>
     values === undefined || values.at(-1) === value ? values : [...values, value].slice(-POINTS),
   )
+}
+
+/** Keep no trail: none goes on while the list of jobs is left. */
+export function dropTrails(client: QueryClient): void {
+  client.removeQueries({ queryKey: TRAILS })
 }
