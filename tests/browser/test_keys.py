@@ -11,8 +11,7 @@ def test_two_keys_one_after_another_go_to_each_page(visits: Visits) -> None:
     page = visits.by("alice").open("/settings")
     for keys, title in PAGES.items():
         expect(page.get_by_role("status", name="Connection")).to_have_text("Live")
-        for key in keys.split():
-            page.keyboard.press(key)
+        page.keyboard.type(keys.replace(" ", ""))
         expect(page.get_by_role("heading", level=1)).to_contain_text(title)
 
 
@@ -55,7 +54,7 @@ def test_the_palette_finds_a_job_by_its_name_and_by_its_number(visits: Visits) -
         page.keyboard.press("k")
         page.get_by_role("dialog", name="Commands").get_by_role("textbox").fill(words)
         page.get_by_role("option", name="needle in a haystack").click()
-        expect(page).to_have_url(f"{visit.url}/jobs/{job_id}")
+        visit.expect_at(f"/jobs/{job_id}")
     visits.dashboard.api.by("alice").post(f"/jobs/{job_id}/cancel")
 
 
@@ -67,3 +66,13 @@ def test_a_viewer_is_offered_no_command_that_their_role_does_not_have(visits: Vi
     expect(dialog.get_by_role("option", name="Hosts")).to_be_visible()
     expect(dialog.get_by_role("option", name="New job")).to_have_count(0)
     expect(dialog.get_by_role("option", name="Webhooks")).to_have_count(0)
+
+
+def test_the_palette_is_closed_by_escape_and_gives_the_focus_back(visits: Visits) -> None:
+    page = visits.by("alice").open("/settings")
+    commands = page.get_by_role("button", name="Commands")
+    commands.click()
+    expect(page.get_by_role("dialog", name="Commands").get_by_role("textbox")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(commands).to_be_focused()
