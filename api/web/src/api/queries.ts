@@ -2,6 +2,8 @@
 import { queryOptions } from "@tanstack/react-query"
 
 import { api, data } from "./client"
+import { ProblemError } from "./problems"
+import type { Job } from "./types"
 
 /**
  * Everything under `live` is told of by the event stream and read anew after a break of it. `ofJob` has all of one job
@@ -32,20 +34,32 @@ export function jobQuery(id: number) {
 
 /** Jobs by number (`7`, `#7`) or by a part of their name. */
 export function foundJobsQuery(words: string) {
-  const number = /^#?(\d{1,15})$/.exec(words)?.[1]
+  const number = /^#?([1-9]\d{0,14})$/.exec(words)?.[1]
   return queryOptions({
     queryKey: ["found-jobs", words],
     enabled: words.length > 1 || number !== undefined,
     staleTime: 5_000,
     retry: false,
     queryFn: async ({ signal }) => {
-      if (number !== undefined) {
-        const path = { job_id: Number(number) }
-        return [await data(api.GET("/jobs/{job_id}", { params: { path, query: { fields: undefined } }, signal }))]
-      }
-      return (await data(api.GET("/jobs", { params: { query: { name: words, size: 8 } }, signal }))).items
+      const query = { name: words.replace(/^#/, ""), size: FOUND }
+      const named = (await data(api.GET("/jobs", { params: { query }, signal }))).items
+      return number === undefined ? named : withNumber(Number(number), named, signal)
     },
   })
+}
+
+/** How many jobs of a name are shown to choose from. */
+const FOUND = 8
+
+/** Put the job with a number before those that have it in their name. Numbers are typed digit by digit, and most are no job's. */
+async function withNumber(id: number, named: Job[], signal: AbortSignal): Promise<Job[]> {
+  try {
+    const job = await data(api.GET("/jobs/{job_id}", { params: { path: { job_id: id } }, signal }))
+    return [job, ...named.filter((other) => other.id !== id)]
+  } catch (error) {
+    if (error instanceof ProblemError && error.status === 404) return named
+    throw error
+  }
 }
 
 export function attemptsQuery(id: number) {

@@ -31,17 +31,6 @@ export function Shell() {
   const close = () => setDialog(null)
   const main = useFocusOnNewPage(location)
 
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
-        event.preventDefault()
-        setDialog("palette")
-      }
-    }
-    document.addEventListener("keydown", onKey)
-    return () => document.removeEventListener("keydown", onKey)
-  }, [])
-
   return (
     <AppShell
       header={{ height: 52 }}
@@ -69,7 +58,7 @@ export function Shell() {
           </Group>
           <Group gap="sm" wrap="nowrap">
             <ConnectionBadge />
-            <Button variant="default" size="xs" onClick={() => setDialog("palette")} aria-keyshortcuts="k Control+K">
+            <Button variant="default" size="xs" onClick={() => setDialog("palette")} aria-keyshortcuts="Control+K">
               Commands
             </Button>
           </Group>
@@ -112,9 +101,20 @@ function useFocusOnNewPage(location: string) {
   const main = useRef<HTMLElement>(null)
   const page = location.split("/").slice(0, 3).join("/")
   const before = useRef(page)
+  const isGoingBack = useRef(false)
+  useEffect(() => {
+    const onPop = () => {
+      isGoingBack.current = true
+    }
+    window.addEventListener("popstate", onPop)
+    return () => window.removeEventListener("popstate", onPop)
+  }, [])
   useEffect(() => {
     if (before.current === page) return
     before.current = page
+    // Who goes back is at the place that they have left: the browser sees to that.
+    if (!isGoingBack.current) window.scrollTo(0, 0)
+    isGoingBack.current = false
     if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true })
   }, [page])
   return main

@@ -8,10 +8,14 @@ let timer: ReturnType<typeof setInterval> | undefined
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener)
-  timer ??= setInterval(() => {
+  if (timer === undefined) {
+    // What the last listener left is of long ago.
     now = Date.now()
-    for (const each of listeners) each()
-  }, STEP_MS)
+    timer = setInterval(() => {
+      now = Date.now()
+      for (const each of listeners) each()
+    }, STEP_MS)
+  }
   return () => {
     listeners.delete(listener)
     if (listeners.size > 0) return

@@ -5,6 +5,8 @@ const COUNT = new Intl.NumberFormat()
 const PLAIN = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4 })
 const BY_POWER = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 4, notation: "scientific" })
 const PERCENT = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 0 })
+const WHOLE = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 })
+const TENTHS = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 })
 const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
 
 /** `12345` → `12,345`. */
@@ -28,14 +30,13 @@ export function percent(share: number): string {
   return PERCENT.format(share)
 }
 
-/** `1536` → `1.5 KiB`; `digits` after the point at most. */
-export function bytes(value: number, digits = 1): string {
+/** `1536` → `1.5 KiB`. */
+export function bytes(value: number): string {
   let unit = 0
   let left = value
   while (Math.abs(left) >= 1024 && unit < BYTES.length - 1) {
     left /= 1024
     unit += 1
   }
-  const shown = new Intl.NumberFormat(undefined, { maximumFractionDigits: unit === 0 ? 0 : digits }).format(left)
-  return `${shown} ${BYTES[unit] ?? ""}`
+  return `${(unit === 0 ? WHOLE : TENTHS).format(left)} ${BYTES[unit] ?? ""}`
 }

@@ -3,18 +3,18 @@ import { memo, type ReactNode } from "react"
 import { Link } from "wouter"
 
 import type { Device, DeviceSample } from "../api/types"
-import { bytes, figure, percent } from "../format/numbers"
+import { bytes, count, figure, percent } from "../format/numbers"
 import { dateTime } from "../format/times"
 import { useSettings } from "../settings/settings"
 import classes from "./DeviceTile.module.css"
 import { deviceStateOf, hasTelemetry } from "./hostState"
-import type { NamedJob } from "./jobNames"
+import type { RunningJob } from "./runningJobs"
 
 export interface DeviceTileProps {
   host: string
   device: Device
   /** Whoever holds it; undefined as long as its name is on its way. */
-  job: NamedJob | undefined
+  job: RunningJob | undefined
   /** `null` where telemetry was read and has nothing of it; undefined where it was not read. */
   sample: DeviceSample | null | undefined
   /** What an admin may do with it; without it, nothing is offered. */
@@ -28,7 +28,7 @@ export const DeviceTile = memo(function DeviceTile(props: DeviceTileProps) {
   const state = deviceStateOf(device)
   const facts = [
     device.simulated ? null : model,
-    memory === null ? null : bytes(memory, 0),
+    memory === null ? null : bytes(memory),
     driverIndex === null || name === `cuda:${driverIndex}` ? null : `nvidia-smi ${driverIndex}`,
   ].filter((fact) => fact !== null)
   return (
@@ -53,7 +53,7 @@ export const DeviceTile = memo(function DeviceTile(props: DeviceTileProps) {
       )}
       {device.losses > 0 && (
         <div className={classes.dim}>
-          {device.losses === 1 ? "last attempt was lost" : `last ${device.losses} attempts were lost`}
+          {device.losses === 1 ? "last attempt was lost" : `last ${count(device.losses)} attempts were lost`}
         </div>
       )}
       {quarantinedAt === null
@@ -81,7 +81,7 @@ export const DeviceTile = memo(function DeviceTile(props: DeviceTileProps) {
   )
 })
 
-function Holder({ id, attempt, job }: { id: number; attempt: number; job: NamedJob | undefined }) {
+function Holder({ id, attempt, job }: { id: number; attempt: number; job: RunningJob | undefined }) {
   return (
     <div className={classes.holder}>
       <Link href={`/jobs/${id}`} title={[job?.name, job?.user, `attempt ${attempt}`].filter(Boolean).join(", ")}>
@@ -106,7 +106,7 @@ function Use({ sample, memory }: { sample: DeviceSample; memory: number | null }
       {inUse !== null && (
         <Share label="memory" share={memory ? inUse / memory : 0}>
           {bytes(inUse)}
-          {memory !== null && ` of ${bytes(memory, 0)}`}
+          {memory !== null && ` of ${bytes(memory)}`}
         </Share>
       )}
       {(celsius !== null || watts !== null) && (

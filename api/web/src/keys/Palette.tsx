@@ -11,7 +11,7 @@ import { useAction, useActions, type Action } from "./actions"
 const SECTIONS = ["This page", "Jobs", "Go to", "Help"] as const
 
 export function Palette({ opened, onOpen, onClose }: { opened: boolean; onOpen: () => void; onClose: () => void }) {
-  useAction({ id: "palette", title: "Find a command", section: "Help", keys: "k", run: onOpen })
+  useAction({ id: "palette", title: "Find a command", section: "Help", keys: "Control+k", run: onOpen })
   return (
     <Modal
       opened={opened}

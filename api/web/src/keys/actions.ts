@@ -7,7 +7,10 @@ export interface Action {
   /** What it does, as the palette and the list of keys say it. */
   title: string
   section: "Go to" | "This page" | "Jobs" | "Help"
-  /** Keys one after another, as `KeyboardEvent.key` names them, separated by spaces: `g j`, `/`, `?`. */
+  /**
+   * Keys one after another, as `KeyboardEvent.key` names them, separated by spaces: `g j`, `/`, `?`; or one with Control,
+   * or a Mac's Command, which counts also while something is typed: `Control+k`.
+   */
   keys?: string
   run: () => void
 }

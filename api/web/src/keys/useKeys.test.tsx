@@ -42,7 +42,21 @@ test("what is typed into a field is text", async () => {
   expect(other).not.toHaveBeenCalled()
 })
 
-test("keys with Control or Alt are the browser's", async () => {
+test("a key with Control counts also while something is typed", async () => {
+  const find = vi.fn()
+  function Finding() {
+    useAction({ id: "find", title: "Find", section: "Help", keys: "Control+k", run: find })
+    return null
+  }
+  const { user, shown } = setUp()
+  render(<Finding />)
+  shown.getByLabelText("Name").focus()
+  await user.keyboard("{Control>}k{/Control}")
+  await user.keyboard("{Meta>}k{/Meta}")
+  expect(find).toHaveBeenCalledTimes(2)
+})
+
+test("other keys with Control or Alt are the browser's", async () => {
   const { other, user } = setUp()
   await user.keyboard("{Control>}j{/Control}{Alt>}j{/Alt}")
   expect(other).not.toHaveBeenCalled()

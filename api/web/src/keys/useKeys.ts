@@ -1,7 +1,7 @@
 /** Listens to the keyboard for the keys of actions, also for two in a row. */
 import { useEffect } from "react"
 
-import { actions } from "./actions"
+import { actions, type Action } from "./actions"
 
 /** How long the second key of two may take, by the events' own clock. */
 const SEQUENCE_MS = 1_500
@@ -10,24 +10,31 @@ export function useKeys(): void {
   useEffect(() => {
     let first: { key: string; at: number } | undefined
     const onKey = (event: KeyboardEvent) => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isForInput(event)) return
-      if (event.key === "Shift") return
+      if (event.defaultPrevented || event.altKey) return
+      const offered = actions.get()
+      if (event.ctrlKey || event.metaKey) {
+        run(event, offered, `Control+${event.key.toLowerCase()}`)
+        return
+      }
+      if (event.key === "Shift" || isForInput(event)) return
       const before = first && event.timeStamp - first.at < SEQUENCE_MS ? first.key : undefined
       first = undefined
-      const offered = actions.get()
-      const both =
-        before === undefined ? undefined : offered.findLast((action) => action.keys === `${before} ${event.key}`)
-      const action = both ?? offered.findLast((each) => each.keys === event.key)
-      if (action) {
-        event.preventDefault()
-        action.run()
-      } else if (offered.some((each) => each.keys?.startsWith(`${event.key} `))) {
-        first = { key: event.key, at: event.timeStamp }
-      }
+      if (before !== undefined && run(event, offered, `${before} ${event.key}`)) return
+      if (run(event, offered, event.key)) return
+      if (offered.some(({ keys }) => keys?.startsWith(`${event.key} `))) first = { key: event.key, at: event.timeStamp }
     }
     document.addEventListener("keydown", onKey)
     return () => document.removeEventListener("keydown", onKey)
   }, [])
+}
+
+/** Run the newest action of these keys; whether there is one. */
+function run(event: KeyboardEvent, offered: readonly Action[], keys: string): boolean {
+  const action = offered.findLast((each) => each.keys === keys)
+  if (!action) return false
+  event.preventDefault()
+  action.run()
+  return true
 }
 
 /** Whether the key is text for a field, or meant for an open dialog, menu or list. */

@@ -5,7 +5,8 @@ import { createContext, use, useEffect, useEffectEvent, useState, type ReactNode
 import { keys } from "../api/queries"
 import type { News } from "./events"
 import { useFeed } from "./useFeed"
-import { TakingIn } from "./takeIn"
+import { StaleAnswers } from "./staleAnswers"
+import { takeIn } from "./takeIn"
 
 type Listener = (news: News) => void
 
@@ -14,11 +15,11 @@ const Listeners = createContext<Set<Listener> | null>(null)
 export function LiveProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient()
   const [listeners] = useState(() => new Set<Listener>())
-  const [takingIn] = useState(() => new TakingIn(client))
+  const [stale] = useState(() => new StaleAnswers(client))
   useFeed({
     topics: ["jobs", "checkpoints", "hosts"],
     onNews: (news) => {
-      takingIn.take(news)
+      takeIn(client, stale, news)
       for (const listener of listeners) listener(news)
     },
     // Whatever is on the screen may have changed unseen; what is not, is read anew when it is shown.

@@ -61,7 +61,7 @@ export class Feed {
     try {
       await this.#follow(attempt)
     } catch {
-      // Whatever broke it, the answer is the same: say so and try again.
+      // Refused, cut or silent: the answer is the same, to say so and to try again.
     }
     if (this.#attempt !== attempt) return
     attempt.abort()
@@ -105,7 +105,16 @@ export class Feed {
     }
   }
 
+  /** A listener that fails is a fault of the page's, to be seen as one, and none of the connection's. */
   #take(name: string | undefined, text: string): void {
+    try {
+      this.#tell(name, text)
+    } catch (error) {
+      reportError(error)
+    }
+  }
+
+  #tell(name: string | undefined, text: string): void {
     if (name === "hello") {
       this.#wait_ms = FIRST_WAIT_MS
       this.#say("live")

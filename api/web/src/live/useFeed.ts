@@ -8,7 +8,7 @@ import { connections } from "./connections"
 
 export interface FeedListener {
   topics: readonly TopicName[]
-  /** Only these jobs; without it all. */
+  /** Only these jobs, and for none no stream at all; without it all jobs. */
   jobs?: readonly number[]
   onNews: (news: News) => void
   /** Read what is shown anew: the stream begins here, or has come back. */
@@ -23,9 +23,10 @@ export function useFeed({ topics, jobs, onNews, onShow }: FeedListener): void {
   const show = useEffectEvent(onShow)
   const query = new URLSearchParams({ topics: topics.join(",") })
   if (jobs) query.set("jobs", jobs.join(","))
-  const path = `/events?${query.toString()}`
+  const path = jobs?.length === 0 ? null : `/events?${query.toString()}`
 
   useEffect(() => {
+    if (path === null) return
     const id = Symbol(path)
     const feed = new Feed({
       path,
@@ -44,7 +45,8 @@ export function useFeed({ topics, jobs, onNews, onShow }: FeedListener): void {
     document.addEventListener("visibilitychange", onVisibility)
     window.addEventListener("online", retry)
     const forget = connections.onRetry(retry)
-    feed.open()
+    // A tab that was opened in the background waits until somebody looks at it.
+    if (!document.hidden) feed.open()
     return () => {
       clearTimeout(hiding)
       document.removeEventListener("visibilitychange", onVisibility)
