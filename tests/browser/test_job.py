@@ -3,16 +3,12 @@
 from hashlib import sha256
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.dashboard import Dashboard
+from tests.browser.states import expect_state
 from tests.browser.talks import Talks
 from tests.browser.visits import Visits
-
-
-def expect_state(page: Page, state: str) -> None:
-    """Wait until the job's heading says this state, with no reload."""
-    expect(page.get_by_role("heading", level=1).locator("[data-state]")).to_have_text(state)
 
 
 def test_a_running_job_is_cancelled_once_that_is_confirmed(visits: Visits, talks: Talks) -> None:
@@ -70,7 +66,7 @@ def test_a_failed_job_says_why_and_is_tried_again(visits: Visits, talks: Talks) 
     page.get_by_role("button", name="Retry", exact=True).click()
     expect_state(page, "failed")  # it does what it did before: its orders are the same
     page.get_by_role("navigation", name="Parts of the job").get_by_role("link", name="Timeline").click()
-    expect(main).to_contain_text("retry")
+    expect(main).to_contain_text("Queued again by hand")
 
 
 def test_a_checkpoint_is_downloaded_as_it_was_saved(
@@ -79,14 +75,17 @@ def test_a_checkpoint_is_downloaded_as_it_was_saved(
     with dashboard.client("vera") as client:
         (best,) = (each for each in client.checkpoints(trained[0]) if each.best)
     page = visits.by("vera").open(f"/jobs/{trained[0]}/checkpoints")
-    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=str(best.id), exact=True))
+    row = page.get_by_role("row").filter(
+        has=page.get_by_role("button", name=f"Download checkpoint {best.id}", exact=True)
+    )
     expect(row).to_contain_text("best")
     with page.expect_download() as download:
-        row.get_by_role("button", name=f"Download checkpoint {best.id}").click()
+        row.get_by_role("button", name="Download checkpoint").click()
     path = tmp_path / "checkpoint"
     download.value.save_as(path)
     assert sha256(path.read_bytes()).hexdigest() == best.sha256
-    row.get_by_role("button", name=f"Copy the SHA-256 of checkpoint {best.id}").click()
+    row.get_by_role("button", name=f"copy the SHA-256 of checkpoint {best.id}").click()
+    expect(row.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == best.sha256
 
 
