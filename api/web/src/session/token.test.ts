@@ -27,6 +27,13 @@ test("a late refusal of an earlier token does not end the new one", () => {
   expect(token.value).toBe("rz_b")
 })
 
+test("a refusal leaves what another tab has kept", () => {
+  token.signIn("rz_a", { keep: false })
+  localStorage.setItem("rankzero.token", "rz_other")
+  token.refused("rz_a")
+  expect([sessionStorage.length, localStorage.getItem("rankzero.token")]).toEqual([0, "rz_other"])
+})
+
 test("signing out in one tab ends what another had from the browser", () => {
   token.signIn("rz_a", { keep: true })
   const told = vi.fn()

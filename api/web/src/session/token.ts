@@ -41,7 +41,8 @@ class KeptToken {
   /** The service answered 401 to `sent`: forget it, unless another one came in its place meanwhile. */
   refused(sent: string | null): void {
     if (sent === null || sent !== this.#value) return
-    this.#forget()
+    // What another tab has signed in with meanwhile, and keeps, is none of its concern.
+    for (const kept of [sessionStorage, localStorage]) if (kept.getItem(KEY) === sent) kept.removeItem(KEY)
     this.#set(null, true)
   }
 
