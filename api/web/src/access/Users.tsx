@@ -12,8 +12,10 @@ import { notices } from "../parts/notices"
 import { Paged } from "../parts/Paged"
 import { ScrolledTable } from "../parts/ScrolledTable"
 import { Ago } from "../parts/Time"
+import { useRights } from "../session/rights"
 import { accessKeys, usersQuery } from "./queries"
 import { isRole, ROLES } from "./roles"
+import { questionBefore, type Question, type UserChange } from "./userChange"
 
 export function Users() {
   const users = useInfiniteQuery(usersQuery())
@@ -70,19 +72,29 @@ function NewUser() {
 
 function UserTable({ users }: { users: User[] }) {
   const client = useQueryClient()
-  const [disabled, setDisabled] = useState<User>()
+  const { me } = useRights()
+  /** What was asked about last: it stays on the screen while its dialog closes. */
+  const [asked, setAsked] = useState<{ user: User; change: UserChange; question: Question }>()
+  const [isAsking, setIsAsking] = useState(false)
   const change = useMutation({
-    mutationFn: ({ name, ...body }: { name: string; role?: Role; disabled?: boolean }) =>
+    mutationFn: ({ name, ...body }: UserChange & { name: string }) =>
       data(api.PATCH("/users/{name}", { params: { path: { name } }, body })),
     onSuccess: (user) => {
       notices.done(user.disabled_at === null ? `${user.name} is ${user.role}.` : `${user.name} is disabled.`)
     },
     onError: (error) => notices.failed(error.message),
     onSettled: () => {
-      setDisabled(undefined)
+      setIsAsking(false)
       void client.invalidateQueries({ queryKey: accessKeys.users })
     },
   })
+  const begin = (user: User, wanted: UserChange) => {
+    const question = questionBefore(user, wanted, me.user)
+    if (question) {
+      setAsked({ user, change: wanted, question })
+      setIsAsking(true)
+    } else change.mutate({ name: user.name, ...wanted })
+  }
   return (
     <>
       <ScrolledTable label="Users">
@@ -106,7 +118,7 @@ function UserTable({ users }: { users: User[] }) {
                   ariaLabel={`Role of ${user.name}`}
                   value={user.role}
                   disabled={change.isPending}
-                  onChange={(role) => change.mutate({ name: user.name, role })}
+                  onChange={(role) => begin(user, { role })}
                 />
               </Table.Td>
               <Table.Td>
@@ -136,10 +148,7 @@ function UserTable({ users }: { users: User[] }) {
                     variant="default"
                     size="compact-xs"
                     aria-label={user.disabled_at === null ? `Disable ${user.name}` : `Enable ${user.name}`}
-                    onClick={() => {
-                      if (user.disabled_at === null) setDisabled(user)
-                      else change.mutate({ name: user.name, disabled: false })
-                    }}
+                    onClick={() => begin(user, { disabled: user.disabled_at === null })}
                   >
                     {user.disabled_at === null ? "Disable" : "Enable"}
                   </Button>
@@ -150,16 +159,16 @@ function UserTable({ users }: { users: User[] }) {
         </Table.Tbody>
       </ScrolledTable>
       <Confirm
-        opened={disabled !== undefined}
-        title={`Disable ${disabled?.name ?? ""}?`}
-        verb="Disable"
+        opened={isAsking}
+        title={asked?.question.title ?? ""}
+        verb={asked?.question.verb ?? ""}
         isBusy={change.isPending}
         onConfirm={() => {
-          if (disabled) change.mutate({ name: disabled.name, disabled: true })
+          if (asked) change.mutate({ name: asked.user.name, ...asked.change })
         }}
-        onClose={() => setDisabled(undefined)}
+        onClose={() => setIsAsking(false)}
       >
-        None of their tokens counts any more, until they are enabled again. Their jobs go on.
+        {asked?.question.text}
       </Confirm>
     </>
   )

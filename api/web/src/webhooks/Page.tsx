@@ -30,15 +30,20 @@ export default function WebhooksPage() {
 function Webhooks() {
   const webhooks = useInfiniteQuery(webhooksQuery())
   const [params, setParams] = useSearchParams()
-  /** What is edited: a webhook, or a new one. */
-  const [edited, setEdited] = useState<Webhook | "new">()
+  /** What is edited, or was last: a webhook, or a new one. */
+  const [edited, setEdited] = useState<Webhook | "new">("new")
+  const [isEditing, setIsEditing] = useState(false)
+  const edit = (webhook: Webhook | "new") => {
+    setEdited(webhook)
+    setIsEditing(true)
+  }
   const [signed, setSigned] = useState<SignedWebhook>()
   const shownId = Number(params.get("id"))
   const shown = webhooks.data?.pages.flatMap(({ items }) => items).find(({ id }) => id === shownId)
   return (
     <>
       <PageTitle title="Webhooks" documentTitle="Webhooks">
-        <Button size="xs" onClick={() => setEdited("new")}>
+        <Button size="xs" onClick={() => edit("new")}>
           New webhook
         </Button>
       </PageTitle>
@@ -51,7 +56,7 @@ function Webhooks() {
           <WebhookTable
             webhooks={items}
             shown={shown?.id}
-            onEdit={setEdited}
+            onEdit={edit}
             onSigned={setSigned}
             onDeliveries={(id) => setParams(id === shown?.id ? {} : { id: String(id) })}
           />
@@ -60,11 +65,12 @@ function Webhooks() {
       {shown && <Deliveries key={shown.id} webhook={shown} />}
       <WebhookForm
         edited={edited}
+        opened={isEditing}
         onSigned={(made) => {
-          setEdited(undefined)
+          setIsEditing(false)
           setSigned(made)
         }}
-        onClose={() => setEdited(undefined)}
+        onClose={() => setIsEditing(false)}
       />
       <ShownOnce
         what="key"

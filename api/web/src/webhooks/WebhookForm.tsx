@@ -11,17 +11,19 @@ import { webhookKeys } from "./queries"
 import { draftOf, settingOf, TOPIC_NAMES, TOPICS, type Draft } from "./setting"
 
 interface WebhookFormProps {
-  edited: Webhook | "new" | undefined
+  /** What is edited, or was last: it stays on the screen while the dialog closes. */
+  edited: Webhook | "new"
+  opened: boolean
   /** A new one has its key with it. */
   onSigned: (webhook: SignedWebhook) => void
   onClose: () => void
 }
 
-export function WebhookForm({ edited, onSigned, onClose }: WebhookFormProps) {
+export function WebhookForm({ edited, opened, onSigned, onClose }: WebhookFormProps) {
   const webhook = edited === "new" ? undefined : edited
   return (
     <Modal
-      opened={edited !== undefined}
+      opened={opened}
       onClose={onClose}
       title={webhook ? `Webhook ${webhook.id}` : "New webhook"}
       centered
