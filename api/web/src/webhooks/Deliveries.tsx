@@ -130,8 +130,8 @@ function Details({ delivery }: { delivery: Delivery }) {
       </Text>
       {delivery.log.length > 0 && (
         <ol style={{ marginTop: 0 }}>
-          {delivery.log.map((each) => (
-            <li key={each.at}>
+          {delivery.log.map((each, index) => (
+            <li key={index}>
               <At at={each.at} />: {answerOf(each)}, after {count(each.took_ms)} ms
             </li>
           ))}
