@@ -10,7 +10,7 @@ import classes from "./DeviceTile.module.css"
 import { deviceStateOf, hasTelemetry } from "./hostState"
 import type { RunningJob } from "./runningJobs"
 
-export interface DeviceTileProps {
+interface DeviceTileProps {
   host: string
   device: Device
   /** Whoever holds it; undefined as long as its name is on its way. */

@@ -14,7 +14,7 @@ export type AskVerb =
   | { verb: "remove"; host: string }
   | { verb: "quarantine"; host: string; device: string }
 
-export interface DialogsProps {
+interface DialogsProps {
   /** What was asked for last: it stays on the screen while its dialog closes. */
   asked: AskVerb | null
   /** A dialog stays mounted while it is closed, so that the focus returns to where it came from. */

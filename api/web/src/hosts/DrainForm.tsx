@@ -3,10 +3,11 @@ import { Button, Checkbox, Group, NativeSelect, Stack, Text, TextInput } from "@
 import { useState, type SubmitEvent } from "react"
 
 import type { Host } from "../api/types"
+import { count } from "../format/numbers"
 import { ErrorNote } from "../parts/ErrorNote"
 import { useDrain } from "./verbs"
 
-export interface DrainFormProps {
+interface DrainFormProps {
   hosts: readonly Host[]
   /** Null to have it chosen. */
   host: string | null
@@ -66,7 +67,7 @@ export function DrainForm({ hosts, host: given, onClose }: DrainFormProps) {
 
 function costInWords(running: number): string {
   if (running === 0) return "Nothing runs there now."
-  const [jobs, they] = running === 1 ? ["1 job saves", "it"] : [`${running} jobs save`, "they"]
+  const [jobs, they] = running === 1 ? ["1 job saves", "it"] : [`${count(running)} jobs save`, "they"]
   return (
     `${jobs} a checkpoint and wait${running === 1 ? "s" : ""} in the line again, without spending a retry. ` +
     `Where a checkpoint is only on this host, ${they} wait${running === 1 ? "s" : ""} until the host is taken back.`

@@ -13,14 +13,14 @@ import type { AskVerb } from "./Dialogs"
 import { DeviceTile } from "./DeviceTile"
 import classes from "./HostCard.module.css"
 import { devicesInWords, hasTelemetry, HOST_STATES, stateOf } from "./hostState"
-import type { NamedJob } from "./jobNames"
+import type { RunningJob } from "./runningJobs"
 import { sampleOf, telemetryQuery } from "./telemetry"
 import { tilesOf } from "./tiles"
 import { useTakeBack } from "./verbs"
 
-export interface HostCardProps {
+interface HostCardProps {
   host: Host
-  jobs: Record<number, NamedJob> | undefined
+  jobs: Record<number, RunningJob> | undefined
   /** Whether the address points at it. */
   isTarget: boolean
   onAsk: (verb: AskVerb) => void
@@ -157,7 +157,7 @@ function Facts({ host }: { host: Host }) {
   )
 }
 
-function Runs({ host, jobs }: { host: Host; jobs: Record<number, NamedJob> | undefined }) {
+function Runs({ host, jobs }: { host: Host; jobs: Record<number, RunningJob> | undefined }) {
   if (host.running.length === 0) return null
   return (
     <p className={classes.runs}>

@@ -5,6 +5,7 @@ import { useCallback, useEffect, useState, useSyncExternalStore } from "react"
 import { useSearchParams } from "wouter"
 
 import type { Host } from "../api/types"
+import { count } from "../format/numbers"
 import { useAction } from "../keys/actions"
 import { Empty } from "../parts/Empty"
 import { useRights } from "../session/rights"
@@ -13,13 +14,15 @@ import { FILTER_STATES, filterHosts, readFilter } from "./filter"
 import { headingId, HostCard } from "./HostCard"
 import classes from "./HostsView.module.css"
 import { devicesInWords } from "./hostState"
-import { jobNamesQuery } from "./jobNames"
+import { runningJobsQuery } from "./runningJobs"
+import { usePlanNews } from "./usePlanNews"
 import { useRelease } from "./verbs"
 
 export function HostsView({ hosts }: { hosts: readonly Host[] }) {
   const { isAdmin } = useRights()
   const [params] = useSearchParams()
-  const jobs = useQuery(jobNamesQuery())
+  usePlanNews()
+  const jobs = useQuery(runningJobsQuery())
   const [asked, setAsked] = useState<AskVerb | null>(null)
   const [isAsking, setIsAsking] = useState(false)
   const ask = useCallback((verb: AskVerb) => {
@@ -94,7 +97,8 @@ function FilterBar({ hosts, shown }: { hosts: readonly Host[]; shown: readonly H
           onChange={(event) => set("state", event.currentTarget.value)}
         />
         <Text size="sm" c="dimmed" role="status">
-          {isFiltered ? `${shown.length} of ${hosts.length} hosts` : `${hosts.length} hosts`} · {devices}
+          {isFiltered ? `${count(shown.length)} of ${count(hosts.length)} hosts` : `${count(hosts.length)} hosts`} ·{" "}
+          {devices}
         </Text>
       </Group>
       {shown.length === 0 && (

@@ -2,7 +2,7 @@
 import type { Host } from "../api/types"
 import { HOST_STATES, stateOf, type HostState } from "./hostState"
 
-export interface HostFilter {
+interface HostFilter {
   /** Part of the host's name, or of the name or model of a device of it, upper or lower case. */
   text: string
   state: HostState | "quarantine" | null

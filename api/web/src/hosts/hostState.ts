@@ -18,7 +18,7 @@ export function stateOf(host: Host): HostState {
   return host.closed === null ? "open" : "closed"
 }
 
-export type DeviceState = "free" | "held" | "quarantined"
+type DeviceState = "free" | "held" | "quarantined"
 
 /** One that was put into quarantine while a run has it is still held by that. */
 export function deviceStateOf(device: Device): DeviceState {

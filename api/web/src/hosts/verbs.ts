@@ -6,7 +6,7 @@ import { keys } from "../api/queries"
 import type { Host } from "../api/types"
 import { notices } from "../parts/notices"
 
-export interface DrainOrder {
+interface DrainOrder {
   host: string
   note: string
   /** Whether the jobs there are to save and stop, to go on elsewhere. */

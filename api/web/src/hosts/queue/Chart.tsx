@@ -45,7 +45,7 @@ export function Lanes({ label, axis, children }: { label: string; axis: Axis; ch
   )
 }
 
-export interface LaneProps {
+interface LaneProps {
   /** What the lane is of: beside its bar. */
   children: ReactNode
   /** What its bar shows, in words. */

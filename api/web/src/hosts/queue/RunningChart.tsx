@@ -8,16 +8,16 @@ import { count } from "../../format/numbers"
 import { settled_s } from "../../format/progress"
 import { duration } from "../../format/times"
 import { devicesInWords, HOST_STATES, stateOf } from "../hostState"
+import type { RunningJob } from "../runningJobs"
 import { place, type Axis } from "./axis"
 import { Chart, Lane, Lanes } from "./Chart"
 import { endOf } from "./foretold"
 import { lanesOf } from "./lanes"
-import type { RunningJob } from "./queries"
 
 /** Most hosts that are drawn. */
 const MOST_HOSTS = 100
 
-export interface RunningChartProps {
+interface RunningChartProps {
   hosts: readonly Host[]
   jobs: Record<number, RunningJob>
   axis: Axis

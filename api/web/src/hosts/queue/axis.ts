@@ -60,7 +60,7 @@ export function shareOf(axis: Axis, time_ms: number): number {
   return (time_ms - axis.from_ms) / (axis.to_ms - axis.from_ms)
 }
 
-export interface Tick {
+interface Tick {
   share: number
   /** How far it is from now. */
   ahead_ms: number

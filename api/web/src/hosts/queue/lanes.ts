@@ -8,7 +8,7 @@ export interface Lane {
   devices: string
 }
 
-export interface HostLanes {
+interface HostLanes {
   host: Host
   lanes: Lane[]
 }

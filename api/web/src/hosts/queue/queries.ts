@@ -1,13 +1,9 @@
-/** What the plan asks of the API: who waits, who runs, and who has used how much. */
+/** What the queue asks of the API: who waits, and who has used how much. */
 import { queryOptions } from "@tanstack/react-query"
 
 import { api, data } from "../../api/client"
-import { keys } from "../../api/queries"
-import type { Job } from "../../api/types"
+import { planKey, POLL_MS } from "../runningJobs"
 import { hasFirst, inLine, MOST_SHOWN, WAITING_FIELDS, type WaitingJob } from "./line"
-
-/** Places in the line and foretold starts change with every plan, and no event tells of that. */
-const POLL_MS = 12_000
 
 const PAGE_SIZE = 500
 
@@ -24,7 +20,7 @@ export interface Line {
 
 export function lineQuery() {
   return queryOptions({
-    queryKey: [...keys.jobs, "in line"],
+    queryKey: [...planKey, "waiting"],
     queryFn: ({ signal }) => readLine(signal),
     refetchInterval: POLL_MS,
   })
@@ -53,32 +49,6 @@ async function readLine(signal: AbortSignal): Promise<Line> {
     more: Math.max(line.length - MOST_SHOWN, 0),
     isCounted: cursor === undefined,
   }
-}
-
-const RUNNING_FIELDS = [
-  "id",
-  "name",
-  "state",
-  "intent",
-  "attempt",
-  "progress",
-  "started_at",
-  "spec",
-] as const satisfies readonly (keyof Job)[]
-
-export type RunningJob = Pick<Job, (typeof RUNNING_FIELDS)[number]>
-
-/** Those that have devices, by id; the newest thousand. */
-export function runningJobsQuery() {
-  return queryOptions({
-    queryKey: [...keys.jobs, "with devices"],
-    queryFn: async ({ signal }): Promise<Record<number, RunningJob>> => {
-      const query = { state: ["starting" as const, "running" as const], size: 1000, fields: RUNNING_FIELDS.join(",") }
-      const { items } = await data(api.GET("/jobs", { params: { query }, signal }))
-      return Object.fromEntries(items.map((job) => [job.id, job]))
-    },
-    refetchInterval: POLL_MS,
-  })
 }
 
 export function quotasQuery() {

@@ -3,7 +3,7 @@ import type { components } from "../../api/schema"
 
 type Quotas = components["schemas"]["Quotas"]
 
-export interface ShareRow {
+interface ShareRow {
   name: string
   /** Null for `*`, which is nobody's own. */
   holds: number | null

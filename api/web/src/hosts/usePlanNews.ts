@@ -2,9 +2,8 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef } from "react"
 
-import { keys } from "../../api/queries"
-import { useNews } from "../../live/LiveProvider"
-import { lineQuery, runningJobsQuery } from "./queries"
+import { useNews } from "../live/LiveProvider"
+import { planKey } from "./runningJobs"
 
 /** As long as the service takes to plan again at the most. */
 const WAIT_MS = 2_000
@@ -20,8 +19,7 @@ export function usePlanNews(): void {
     if (!isOfPlan || timer.current !== undefined) return
     timer.current = setTimeout(() => {
       timer.current = undefined
-      for (const { queryKey } of [lineQuery(), runningJobsQuery()]) void client.invalidateQueries({ queryKey })
-      void client.invalidateQueries({ queryKey: keys.hosts })
+      void client.invalidateQueries({ queryKey: planKey })
     }, WAIT_MS)
   })
 }
