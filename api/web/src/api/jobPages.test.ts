@@ -3,7 +3,6 @@ import { expect, test } from "vitest"
 
 import { jobPagesKey, keepInPages, withFirstPage, type JobPages } from "./jobPages"
 import type { Job, State } from "./types"
-import { verbsFor } from "./verbs"
 
 function job(id: number, state: State = "running"): Job {
   return { id, state, intent: "run" } as Job
@@ -51,11 +50,11 @@ test("the first job of all comes to an empty list", () => {
   expect(idsIn(withFirstPage(pagesOf([]), { items: [job(1)], next_page: null }))).toEqual([[1]])
 })
 
-test("a job is offered the verbs that mean something for it", () => {
-  expect(verbsFor({ state: "running", intent: "run" })).toEqual(["pause", "cancel"])
-  expect(verbsFor({ state: "running", intent: "pause" })).toEqual(["resume", "cancel"])
-  expect(verbsFor({ state: "running", intent: "cancel" })).toEqual([])
-  expect(verbsFor({ state: "paused", intent: "pause" })).toEqual(["resume", "cancel"])
-  expect(verbsFor({ state: "failed", intent: "run" })).toEqual(["retry"])
-  expect(verbsFor({ state: "succeeded", intent: "run" })).toEqual([])
+test("a list is read anew where a job has another place in its order, and no other is", () => {
+  const client = new QueryClient()
+  const [newest, byName, byPriority] = (["-id", "name", "-priority"] as const).map((sort) => jobPagesKey({ sort }))
+  for (const key of [newest, byName, byPriority]) client.setQueryData(key ?? [], pagesOf([4, 3], [2, 1]))
+  keepInPages(client, new Map([[2, (before: Job) => ({ ...before, priority: 90 })]]))
+  const isStale = [newest, byName, byPriority].map((key) => client.getQueryState(key ?? [])?.isInvalidated)
+  expect(isStale).toEqual([false, false, true])
 })

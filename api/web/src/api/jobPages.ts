@@ -32,19 +32,34 @@ export function jobPagesKey(filters: JobFilters) {
   return [...PAGES, filters] as const
 }
 
-/** Put jobs as they are now in their places in every kept list; one that a list's states leave out goes from it. */
-export function keepInPages(client: QueryClient, changed: ReadonlyMap<number, (before: Job) => Job>): void {
+type Changes = ReadonlyMap<number, (before: Job) => Job>
+
+/**
+ * Put jobs as they are now in their places in every kept list; one that a list's states leave out goes from it. A list
+ * in which one has another place now is read anew, as only the service knows the order.
+ */
+export function keepInPages(client: QueryClient, changed: Changes): void {
   for (const { queryKey } of client.getQueryCache().findAll({ queryKey: PAGES })) {
-    const { state } = queryKey[PAGES.length] as JobFilters
-    client.setQueryData<JobPages>(queryKey, (pages) => pages && patched(pages, changed, state))
+    const { state, sort } = queryKey[PAGES.length] as JobFilters
+    const before = client.getQueryData<JobPages>(queryKey)
+    if (before === undefined) continue
+    client.setQueryData<JobPages>(queryKey, patched(before, changed, state))
+    if (isMoved(before, changed, sort)) void client.invalidateQueries({ queryKey, exact: true })
   }
 }
 
-function patched(
-  pages: JobPages,
-  changed: ReadonlyMap<number, (before: Job) => Job>,
-  states: readonly State[] | undefined,
-): JobPages {
+/** Whether one of a list differs from before in what the list is ordered by. */
+function isMoved(pages: JobPages, changed: Changes, sort: JobSort): boolean {
+  const field = sort.replace("-", "") as "id" | "priority" | "name" | "created_at"
+  return pages.pages.some(({ items }) =>
+    items.some((job) => {
+      const now = changed.get(job.id)?.(job)
+      return now !== undefined && now[field] !== job[field]
+    }),
+  )
+}
+
+function patched(pages: JobPages, changed: Changes, states: readonly State[] | undefined): JobPages {
   const patchedPages = pages.pages.map((page) => {
     if (!page.items.some(({ id }) => changed.has(id))) return page
     const items = page.items.map((job) => changed.get(job.id)?.(job) ?? job)

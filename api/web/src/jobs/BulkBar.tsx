@@ -4,8 +4,10 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { Link } from "wouter"
 
+import { isOver } from "../api/states"
 import type { Job } from "../api/types"
-import { change, isOver, keepJob, tell, verbsFor, type Verb } from "../api/verbs"
+import { change, keepJobs, tell, verbsFor, type Verb } from "../api/verbs"
+import { MOST_LINES } from "../charts/palette"
 import { useAction } from "../keys/actions"
 import { Confirm } from "../parts/Confirm"
 import { notices } from "../parts/notices"
@@ -18,22 +20,24 @@ interface BulkBarProps {
   /** The jobs that are loaded; of a selected one that is not among them nothing is known here. */
   jobs: readonly Job[]
   onClear: () => void
+  /** These were told something, and are as they answered. */
+  onDone: (jobs: readonly Job[]) => void
 }
 
-export function BulkBar({ selected, jobs, onClear }: BulkBarProps) {
+export function BulkBar({ selected, jobs, onClear, onDone }: BulkBarProps) {
   const { maySubmit } = useRights()
   const ids = [...selected]
-  const compare = `/compare?jobs=${ids.join(",")}`
+  const compared = ids.slice(0, MOST_LINES)
   useAction({ id: "clear selection", title: "Select no jobs", section: "Jobs", run: onClear })
   return (
     <section className={classes.bulk} aria-label="Selected jobs">
       <span role="status">{jobsInWords(ids.length)} selected</span>
       {ids.length > 1 && (
-        <Button component={Link} href={compare} size="compact-sm" variant="default">
-          Compare
+        <Button component={Link} href={`/compare?jobs=${compared.join(",")}`} size="compact-sm" variant="default">
+          {compared.length < ids.length ? `Compare the first ${MOST_LINES}` : "Compare"}
         </Button>
       )}
-      {maySubmit && <Verbs ids={ids} jobs={jobs} />}
+      {maySubmit && <Verbs ids={ids} jobs={jobs} onDone={onDone} />}
       <Button size="compact-sm" variant="default" onClick={onClear}>
         Clear selection
       </Button>
@@ -50,13 +54,20 @@ interface Task {
   act: (id: number) => Promise<Job>
 }
 
-function Verbs({ ids, jobs }: { ids: readonly number[]; jobs: readonly Job[] }) {
+interface VerbsProps {
+  ids: readonly number[]
+  jobs: readonly Job[]
+  onDone: (jobs: readonly Job[]) => void
+}
+
+function Verbs({ ids, jobs, onDone }: VerbsProps) {
   const client = useQueryClient()
   const [isAsked, setAsked] = useState(false)
   const { mutate, isPending } = useMutation({
     mutationFn: ({ ids, act }: Task) => doToAll(ids, act),
     onSuccess: (outcome, { title, words }) => {
-      for (const job of outcome.done) keepJob(client, job)
+      keepJobs(client, outcome.done)
+      onDone(outcome.done)
       if (outcome.failed.length > 0) notices.failed(failuresInWords(title, outcome))
       else notices.done(`${jobsInWords(outcome.done.length)} ${words}`)
     },

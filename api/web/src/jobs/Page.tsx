@@ -13,6 +13,7 @@ import { BulkBar } from "./BulkBar"
 import classes from "./Jobs.module.css"
 import { JobTable } from "./JobTable"
 import { NoJobs } from "./NoJobs"
+import { withoutLeaving } from "./selection"
 import { Toolbar } from "./Toolbar"
 import { useJobPages } from "./useJobPages"
 import { useLiveJobs } from "./useLiveJobs"
@@ -28,7 +29,7 @@ export default function JobsPage() {
     const shown = jobs.slice(onScreen.current.first, onScreen.current.last + 1)
     return shown.filter(({ state }) => state === "queued").map(({ id }) => id)
   })
-  const isEmpty = data !== undefined && jobs.length === 0 && !isPlaceholderData
+  const isEmpty = data !== undefined && jobs.length === 0 && !hasMore && !isPlaceholderData
   return (
     <div className={classes.page}>
       <PageTitle title="Jobs" documentTitle="Jobs">
@@ -45,10 +46,15 @@ export default function JobsPage() {
       </PageTitle>
       <Toolbar view={view} onView={setView} />
       {view.selected.size > 0 && (
-        <BulkBar selected={view.selected} jobs={jobs} onClear={() => setView({ selected: new Set() })} />
+        <BulkBar
+          selected={view.selected}
+          jobs={jobs}
+          onClear={() => setView({ selected: new Set() })}
+          onDone={(done) => setView(({ selected, states }) => ({ selected: withoutLeaving(selected, done, states) }))}
+        />
       )}
       {error && <ErrorNote error={error} onRetry={() => void refetch()} />}
-      {isPending && <Loading what="jobs" />}
+      {(isPending || (jobs.length === 0 && hasMore && !error)) && <Loading what="jobs" />}
       {isEmpty && isUnfiltered(view) && <NoJobs />}
       {isEmpty && !isUnfiltered(view) && (
         <Empty title="No job is like that">

@@ -4,13 +4,15 @@ import { useDebouncedCallback } from "@mantine/hooks"
 import { useRef, useState } from "react"
 import { useLocation } from "wouter"
 
+import { jobIdIn } from "../api/jobId"
 import type { JobSort } from "../api/jobPages"
+import { STATES } from "../api/states"
 import type { State } from "../api/types"
 import { useAction } from "../keys/actions"
 import { StateBadge } from "../parts/StateBadge"
 import classes from "./Jobs.module.css"
 import { SEARCH_WORDS } from "./search"
-import { isUnfiltered, STATES, type View, type ViewChange } from "./view"
+import { isUnfiltered, type View, type ViewChange } from "./view"
 
 const TYPING_MS = 300
 
@@ -112,8 +114,9 @@ function Search({ view, onView }: ToolbarProps) {
         // The browser would empty the field for Escape; here both keys lead from it to the rows' keys.
         event.preventDefault()
         event.currentTarget.blur()
-        const id = /^\s*#(\d{1,15})\s*$/.exec(event.currentTarget.value)?.[1]
-        if (event.key === "Enter" && id !== undefined) go(`/jobs/${id}`)
+        const words = event.currentTarget.value.trim()
+        const id = words.startsWith("#") ? jobIdIn(words.slice(1)) : null
+        if (event.key === "Enter" && id !== null) go(`/jobs/${id}`)
       }}
     />
   )

@@ -1,6 +1,7 @@
 /** The same thing done to several jobs, and in words what it came to. */
 import { Lanes } from "../api/lanes"
 import type { Job } from "../api/types"
+import { count } from "../format/numbers"
 
 export interface Outcome {
   done: Job[]
@@ -29,12 +30,12 @@ export async function doToAll(ids: readonly number[], act: (id: number) => Promi
 }
 
 export function jobsInWords(many: number): string {
-  return many === 1 ? "1 job" : `${many.toLocaleString()} jobs`
+  return many === 1 ? "1 job" : `${count(many)} jobs`
 }
 
 /** What was refused, and why, in the service's own words. */
 export function failuresInWords(verb: string, { done, failed }: Outcome): string {
   const told = failed.slice(0, MOST_TOLD).map(({ id, error }) => `job ${id}: ${error.message}`)
-  const more = failed.length > MOST_TOLD ? ` · and ${failed.length - MOST_TOLD} more` : ""
-  return `${verb}: ${done.length} of ${jobsInWords(done.length + failed.length)} done. Refused: ${told.join(" · ")}${more}`
+  const more = failed.length > MOST_TOLD ? ` · and ${count(failed.length - MOST_TOLD)} more` : ""
+  return `${verb}: ${count(done.length)} of ${jobsInWords(done.length + failed.length)} done. Refused: ${told.join(" · ")}${more}`
 }

@@ -1,6 +1,6 @@
 /** The jobs that a view shows, loaded page by page as one scrolls, and anew only as far as one has come. */
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query"
-import { useMemo, useState } from "react"
+import { useEffect, useMemo, useState } from "react"
 
 import { api, data } from "../api/client"
 import { jobPagesKey, type JobFilters, type JobPage } from "../api/jobPages"
@@ -44,6 +44,12 @@ export function useJobPages(filters: JobFilters) {
   const { data: pages, fetchNextPage, isFetchingNextPage } = query
   const jobs = useMemo(() => uniqueJobs(pages?.pages ?? []), [pages])
   const hasMore = Boolean(pages?.pages.at(-1)?.next_page)
+
+  // Where all that was loaded has left the list, no row is on the screen that would have more be loaded.
+  const isStarved = jobs.length === 0 && hasMore && !query.isFetching && !query.isError
+  useEffect(() => {
+    if (isStarved) void fetchNextPage()
+  }, [isStarved, fetchNextPage])
 
   /** Tell which rows are on the screen, so that what comes next is there in time. */
   const onReach = (last: number) => {

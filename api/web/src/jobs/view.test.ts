@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest"
 
 import { filtersOf } from "./search"
-import { between, toggled } from "./selection"
+import { between, toggled, withoutLeaving } from "./selection"
 import { filtersIn, isUnfiltered, MOST_SELECTED, readView, writeView } from "./view"
 
 function read(query: string) {
@@ -63,5 +63,15 @@ describe("the selection", () => {
 
   test("a range from a job that is not loaded is the one job alone", () => {
     expect([...between(new Set(), jobs, 100, 6)]).toEqual([6])
+  })
+
+  test("what leaves the list by what was done with it is selected no more", () => {
+    const done = [
+      { id: 1, state: "cancelled", intent: "cancel" },
+      { id: 2, state: "running", intent: "cancel" },
+      { id: 3, state: "running", intent: "run" },
+    ] as const
+    expect([...withoutLeaving(new Set([1, 2, 3, 4]), done, ["queued", "running"])]).toEqual([3, 4])
+    expect([...withoutLeaving(new Set([1, 2, 3, 4]), done, [])]).toEqual([1, 2, 3, 4])
   })
 })

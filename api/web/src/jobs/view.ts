@@ -1,7 +1,9 @@
 /** What of the jobs a person looks at, as the address has it: states, search, order, selection. */
 import { useSearchParams } from "wouter"
 
+import { jobIdsIn } from "../api/jobId"
 import type { JobFilters, JobSort } from "../api/jobPages"
+import { STATES } from "../api/states"
 import type { State } from "../api/types"
 import { filtersOf } from "./search"
 
@@ -12,8 +14,7 @@ export interface View {
   selected: ReadonlySet<number>
 }
 
-export const STATES: readonly State[] = ["queued", "starting", "running", "paused", "succeeded", "failed", "cancelled"]
-export const DEFAULT_SORT: JobSort = "-id"
+const DEFAULT_SORT: JobSort = "-id"
 const SORTS: readonly JobSort[] = ["id", "-id", "priority", "-priority", "name", "-name", "created_at", "-created_at"]
 
 /** An address holds so many numbers; whoever wants more jobs at once narrows the filters and repeats. */
@@ -21,12 +22,11 @@ export const MOST_SELECTED = 500
 
 export function readView(params: URLSearchParams): View {
   const sort = params.get("sort") as JobSort
-  const ids = (params.get("selected") ?? "").split(",").filter((id) => /^[1-9]\d{0,14}$/.test(id))
   return {
     states: STATES.filter((state) => params.getAll("state").includes(state)),
     search: params.get("q") ?? "",
     sort: SORTS.includes(sort) ? sort : DEFAULT_SORT,
-    selected: new Set(ids.slice(0, MOST_SELECTED).map(Number)),
+    selected: new Set(jobIdsIn(params.get("selected")).slice(0, MOST_SELECTED)),
   }
 }
 

@@ -4,7 +4,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 
 import type { Job } from "../../api/types"
-import { change, keepJob } from "../../api/verbs"
+import { change, keepJobs } from "../../api/verbs"
 import { ErrorNote } from "../../parts/ErrorNote"
 import { notices } from "../../parts/notices"
 import { labelChanges, labelFields, type LabelField } from "./labels"
@@ -22,7 +22,7 @@ export function ChangeDialog({ job, onClose }: { job: Job; onClose: () => void }
         labels: labelChanges(before.labels, labels),
       }),
     onSuccess: (answered) => {
-      keepJob(client, answered)
+      keepJobs(client, [answered])
       notices.done(`Job ${job.id} is changed`)
       onClose()
     },

@@ -5,11 +5,12 @@ import { useState } from "react"
 
 import { hostsQuery } from "../../api/queries"
 import type { Job } from "../../api/types"
-import { cameTo, keepJob, tell } from "../../api/verbs"
+import { keepJobs, tell } from "../../api/verbs"
 import { devicesInWords } from "../../format/devices"
 import { ErrorNote } from "../../parts/ErrorNote"
 import { notices } from "../../parts/notices"
 import { NO_PLACE, placeOf } from "./place"
+import { outcomeOf } from "./useVerb"
 
 export function ResumeElsewhere({ job, onClose }: { job: Job; onClose: () => void }) {
   const client = useQueryClient()
@@ -18,8 +19,8 @@ export function ResumeElsewhere({ job, onClose }: { job: Job; onClose: () => voi
   const resume = useMutation({
     mutationFn: async () => tell("resume", job.id, placeOf(fields)),
     onSuccess: (answered) => {
-      keepJob(client, answered)
-      notices.done(cameTo("resume", answered))
+      keepJobs(client, [answered])
+      notices.done(outcomeOf("resume", answered))
       onClose()
     },
   })

@@ -4,26 +4,41 @@ import { useState } from "react"
 import { Link, useLocation } from "wouter"
 
 import type { Job } from "../../api/types"
-import { useVerb, verbsFor, type Verb } from "../../api/verbs"
+import { verbsFor, type Verb } from "../../api/verbs"
 import { useAction } from "../../keys/actions"
-import { ConfirmCancel, JobVerbs } from "../../parts/JobVerbs"
+import { Confirm } from "../../parts/Confirm"
 import { useRights } from "../../session/rights"
 import { ChangeDialog } from "./ChangeDialog"
 import { ResumeElsewhere } from "./ResumeElsewhere"
+import { useVerb } from "./useVerb"
+
+const WORDS: Record<Verb, string> = { cancel: "Cancel", pause: "Pause", resume: "Resume", retry: "Retry" }
 
 type Dialog = "cancel" | "elsewhere" | "change"
 
 export function Verbs({ job }: { job: Job }) {
   const rights = useRights()
   const [dialog, setDialog] = useState<Dialog | null>(null)
-  const { mutate } = useVerb()
+  const { mutate, isPending, variables } = useVerb()
   const mayChange = rights.mayChange(job)
+  const verbs = mayChange ? verbsFor(job) : []
+  const onVerb = (verb: Verb) => (verb === "cancel" ? setDialog("cancel") : mutate({ verb, id: job.id }))
   const close = () => setDialog(null)
   const canGoElsewhere = mayChange && job.state === "paused" && job.intent !== "cancel"
 
   return (
     <>
-      {mayChange && <JobVerbs job={job} />}
+      {verbs.map((verb) => (
+        <Button
+          key={verb}
+          variant="default"
+          size="xs"
+          loading={isPending && variables.verb === verb}
+          onClick={() => onVerb(verb)}
+        >
+          {WORDS[verb]}
+        </Button>
+      ))}
       {canGoElsewhere && (
         <Button size="xs" variant="default" onClick={() => setDialog("elsewhere")}>
           Resume elsewhere…
@@ -43,18 +58,21 @@ export function Verbs({ job }: { job: Job }) {
         Compare with…
       </Button>
 
-      <Actions
-        job={job}
-        onVerb={(verb) => (verb === "cancel" ? setDialog("cancel") : mutate({ verb, id: job.id }))}
-        onDialog={setDialog}
-        canGoElsewhere={canGoElsewhere}
-      />
-      <ConfirmCancel
-        job={job}
+      <Actions job={job} verbs={verbs} onVerb={onVerb} onDialog={setDialog} canGoElsewhere={canGoElsewhere} />
+      <Confirm
         opened={dialog === "cancel"}
-        onConfirm={() => mutate({ verb: "cancel", id: job.id })}
+        title={`Cancel job ${job.id}?`}
+        verb="Cancel the job"
+        onConfirm={() => {
+          close()
+          mutate({ verb: "cancel", id: job.id })
+        }}
         onClose={close}
-      />
+      >
+        {job.state === "queued" || job.state === "paused"
+          ? `${job.name} ends now and can not be resumed.`
+          : `${job.name} is stopped and can not be resumed. What it has saved stays.`}
+      </Confirm>
       {dialog === "elsewhere" && <ResumeElsewhere job={job} onClose={close} />}
       {dialog === "change" && <ChangeDialog job={job} onClose={close} />}
     </>
@@ -63,17 +81,18 @@ export function Verbs({ job }: { job: Job }) {
 
 interface ActionsProps {
   job: Job
+  /** Those that are offered. */
+  verbs: readonly Verb[]
   canGoElsewhere: boolean
   onVerb: (verb: Verb) => void
   onDialog: (dialog: Dialog) => void
 }
 
 /** The same for the palette. */
-function Actions({ job, canGoElsewhere, onVerb, onDialog }: ActionsProps) {
+function Actions({ job, verbs, canGoElsewhere, onVerb, onDialog }: ActionsProps) {
   const rights = useRights()
   const [, go] = useLocation()
   const mayChange = rights.mayChange(job)
-  const verbs = mayChange ? verbsFor(job) : []
   const section = "This page"
   const offered = (verb: Verb, title: string) => ({
     id: `${verb} this job`,
