@@ -14,9 +14,10 @@ import type { ChartView } from "../../charts/view"
 import { bytes, count } from "../../format/numbers"
 import { ErrorNote } from "../../parts/ErrorNote"
 import { marksOf } from "./attemptMarks"
+import { newestSamples, type Samples } from "./samples"
 import { telemetryLines, type Quantity } from "./telemetryLines"
 
-export interface TelemetryProps {
+interface TelemetryProps {
   job: Job
   origin: Origin
   view: ChartView
@@ -68,7 +69,7 @@ export function Telemetry({ job, origin, view, range, onZoom, marks }: Telemetry
       )}
       {samples.data?.isCut && (
         <Text size="sm" c="dimmed" mb="xs">
-          Only the first {count(samples.data.items.length)} readings are shown; zoom into a time to see those of it.
+          Only the last {count(samples.data.items.length)} readings are shown; zoom into a time to see those of it.
         </Text>
       )}
       <div className={classes.grid}>
@@ -93,36 +94,47 @@ export function Telemetry({ job, origin, view, range, onZoom, marks }: Telemetry
 
 const NO_MARKS: ReturnType<typeof marksOf> = []
 const PAGE = 1000
-const MOST_PAGES = 10
 const EVERY_MS = 30_000
 
-/** Read the samples of a stretch of time, or all of them: so many pages at most. */
-function useSamples(job: Job, times: { from: string; to: string } | null) {
+/** Read the samples of a stretch of time, or the newest of all; each further time only what has come since. */
+function useSamples(job: Job, times: { begin: number; end: number } | null) {
+  const queryKey = ["live", "telemetry", job.id, times]
   return useQuery({
-    queryKey: ["live", "telemetry", job.id, times],
+    queryKey,
     placeholderData: keepPreviousData,
     // No event tells of them.
     refetchInterval: job.finished_at === null ? EVERY_MS : false,
-    queryFn: async ({ signal }) => {
-      const items: DeviceSample[] = []
-      let cursor: string | undefined
-      for (let page = 0; page < MOST_PAGES; page += 1) {
-        const query = { size: PAGE, ...times, ...(cursor === undefined ? {} : { cursor }) }
-        const params = { path: { job_id: job.id }, query }
-        const answer = await data(api.GET("/jobs/{job_id}/telemetry", { params, signal }))
-        items.push(...answer.items)
-        if (answer.next_page === null) return { items, isCut: false }
-        cursor = answer.next_page
-      }
-      return { items, isCut: true }
+    queryFn: ({ signal, client }) => {
+      const whole = { begin: Date.parse(job.created_at), end: Date.parse(job.finished_at ?? "") || Date.now() }
+      const asked = { ...(times ?? whole), isOpen: times === null }
+      return newestSamples(
+        (begin, end) => readSamples(job.id, begin, end, signal),
+        asked,
+        client.getQueryData<Samples>(queryKey),
+      )
     },
   })
 }
 
-function timesOf([from, to]: Range, axis: "elapsed" | "clock", origin: Origin): { from: string; to: string } | null {
+async function readSamples(job: number, begin: number, end: number | undefined, signal: AbortSignal) {
+  const from = new Date(begin).toISOString()
+  const to = end === undefined ? {} : { to: new Date(end).toISOString() }
+  const items: DeviceSample[] = []
+  let cursor: string | undefined
+  for (;;) {
+    const query = { size: PAGE, from, ...to, ...(cursor === undefined ? {} : { cursor }) }
+    const params = { path: { job_id: job }, query }
+    const answer = await data(api.GET("/jobs/{job_id}/telemetry", { params, signal }))
+    items.push(...answer.items)
+    if (answer.next_page === null) return items
+    cursor = answer.next_page
+  }
+}
+
+function timesOf([from, to]: Range, axis: "elapsed" | "clock", origin: Origin): { begin: number; end: number } | null {
   if (axis === "elapsed" && origin.startedAt === null) return null
   const zero = axis === "clock" ? 0 : (origin.startedAt ?? 0)
-  return { from: new Date(zero + from * 1000).toISOString(), to: new Date(zero + to * 1000).toISOString() }
+  return { begin: zero + from * 1000, end: zero + to * 1000 }
 }
 
 function widest(one: Range | null, other: Range | null): Range | null {
