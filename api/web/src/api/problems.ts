@@ -49,6 +49,11 @@ export function isPassing(error: unknown): boolean {
   )
 }
 
+/** Return what was thrown as an error: anything may be thrown. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
+
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null
 }

@@ -12,6 +12,11 @@ export class Rights {
     return RANK[this.me.role] >= RANK[role]
   }
 
+  /** Whether requests need a token, which no link and no download of the browser's own sends. */
+  get asksForTokens(): boolean {
+    return this.me.access === "tokens"
+  }
+
   get isAdmin(): boolean {
     return this.has("admin")
   }

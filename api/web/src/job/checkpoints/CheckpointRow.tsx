@@ -11,7 +11,7 @@ import { Mark } from "../../parts/Mark"
 import { Ago } from "../../parts/Time"
 import { useDownload } from "./useDownload"
 
-export interface CheckpointRowProps {
+interface CheckpointRowProps {
   jobId: number
   checkpoint: Checkpoint
   isLast: boolean

@@ -3,13 +3,15 @@ import { addressOf, askFor } from "../../api/client"
 import type { Checkpoint } from "../../api/types"
 import { save, saveFrom } from "../../parts/saving"
 
+const TOLD_EVERY_MS = 250
+
 /** Path of its file at the API. */
-export function pathOfFile(jobId: number, checkpointId: number): string {
+function pathOfFile(jobId: number, checkpointId: number): string {
   return `/jobs/${jobId}/checkpoints/${checkpointId}/file`
 }
 
 /** What the file is called where it is saved, as the API calls it too. */
-export function nameOfFile(jobId: number, { step, path }: Pick<Checkpoint, "step" | "path">): string {
+function nameOfFile(jobId: number, { step, path }: Pick<Checkpoint, "step" | "path">): string {
   return `job-${jobId}-step-${step}${/\.[A-Za-z0-9]{1,16}$/.exec(path)?.[0] ?? ""}`
 }
 
@@ -24,7 +26,7 @@ export async function downloadByBrowser(jobId: number, checkpoint: Checkpoint): 
   saveFrom(addressOf(path), nameOfFile(jobId, checkpoint))
 }
 
-/** Fetch the file with the token and save it; `onBytes` is told how many are there. */
+/** Fetch the file with the token and save it; `onBytes` is told how many are there, a few times a second. */
 export async function downloadWithToken(
   jobId: number,
   checkpoint: Checkpoint,
@@ -32,11 +34,16 @@ export async function downloadWithToken(
 ): Promise<void> {
   const response = await askFor(pathOfFile(jobId, checkpoint.id), { signal, cache: "no-store" })
   let bytes = 0
+  let toldAt = 0
   const counted = response.body?.pipeThrough(
     new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
       transform(piece, controller) {
         bytes += piece.byteLength
-        onBytes(bytes)
+        // It comes in pieces of 64 kB, of which a large file has tens of thousands.
+        if (performance.now() - toldAt >= TOLD_EVERY_MS) {
+          toldAt = performance.now()
+          onBytes(bytes)
+        }
         controller.enqueue(piece)
       },
     }),

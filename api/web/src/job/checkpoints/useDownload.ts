@@ -1,11 +1,12 @@
 /** The download of one checkpoint: how far it is, and what stood in its way. */
 import { useEffect, useRef, useState } from "react"
 
+import { asError } from "../../api/problems"
 import type { Checkpoint } from "../../api/types"
 import { useRights } from "../../session/rights"
 import { downloadByBrowser, downloadWithToken } from "./download"
 
-export interface Download {
+interface Download {
   isBusy: boolean
   /** Bytes that are there; null where the browser has them by itself. */
   bytes: number | null
@@ -15,7 +16,7 @@ export interface Download {
 }
 
 export function useDownload(jobId: number, checkpoint: Checkpoint): Download {
-  const { me } = useRights()
+  const { asksForTokens } = useRights()
   const [isBusy, setBusy] = useState(false)
   const [bytes, setBytes] = useState<number | null>(null)
   const [error, setError] = useState<Error | null>(null)
@@ -27,13 +28,12 @@ export function useDownload(jobId: number, checkpoint: Checkpoint): Download {
     running.current = controller
     setBusy(true)
     setError(null)
-    const done =
-      me.access === "tokens"
-        ? downloadWithToken(jobId, checkpoint, { signal: controller.signal, onBytes: setBytes })
-        : downloadByBrowser(jobId, checkpoint)
+    const done = asksForTokens
+      ? downloadWithToken(jobId, checkpoint, { signal: controller.signal, onBytes: setBytes })
+      : downloadByBrowser(jobId, checkpoint)
     done
       .catch((failed: unknown) => {
-        if (!controller.signal.aborted) setError(failed instanceof Error ? failed : new Error(String(failed)))
+        if (!controller.signal.aborted) setError(asError(failed))
       })
       .finally(() => {
         setBusy(false)
