@@ -73,3 +73,15 @@ it("says what went wrong, and forgets it when it goes well", async () => {
   expect(store.get().errors.size).toBe(0)
   expect(store.get().jobs.get(7)?.size).toBe(0)
 })
+
+it("reads a job once more when it ends, and once more when it ends again", async () => {
+  const read = vi.fn(() => Promise.resolve([metric(1)]))
+  const store = new MetricStore(read)
+  await store.load(7)
+  store.loadEnded([7])
+  store.loadEnded([7, 8])
+  expect(read).toHaveBeenCalledTimes(3)
+  store.loadEnded([8])
+  store.loadEnded([7, 8])
+  expect(read).toHaveBeenCalledTimes(4)
+})

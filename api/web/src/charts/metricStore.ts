@@ -1,4 +1,5 @@
 /** The series of a few jobs as they grow: read once, then fed by the event stream, published a few times a second. */
+import { asError } from "../api/problems"
 import type { Metric } from "../api/types"
 import { curveOf, EMPTY, thinned, united, type Curve } from "./curve"
 import { grouped } from "./grouped"
@@ -19,7 +20,7 @@ export interface Snapshot {
   readonly errors: ReadonlyMap<number, Error>
 }
 
-export type Read = (job: number, signal: AbortSignal) => Promise<readonly Metric[]>
+type Read = (job: number, signal: AbortSignal) => Promise<readonly Metric[]>
 
 export const NO_CURVES: Curves = new Map()
 
@@ -29,6 +30,8 @@ export class MetricStore {
   #pending = new Map<number, Metric[]>()
   /** News since a reading was begun: its answer may be older than they are. */
   readonly #readings = new Map<number, { abort: AbortController; since: Metric[] }>()
+  /** Jobs that were read at their end, or are being read. */
+  #ended: ReadonlySet<number> = new Set()
   #timer: ReturnType<typeof setTimeout> | undefined
   readonly #listeners = new Set<() => void>()
 
@@ -56,7 +59,7 @@ export class MetricStore {
     } catch (error) {
       if (this.#readings.get(job) !== reading) return
       this.#readings.delete(job)
-      const errors = new Map(this.#snapshot.errors).set(job, error instanceof Error ? error : new Error(String(error)))
+      const errors = new Map(this.#snapshot.errors).set(job, asError(error))
       this.#tell({ ...this.#snapshot, errors })
     }
   }
@@ -64,6 +67,12 @@ export class MetricStore {
   /** Read a job that nothing is known of, and that is not being read. */
   loadIfUnknown(job: number): void {
     if (!this.#snapshot.jobs.has(job) && !this.#readings.has(job)) void this.load(job)
+  }
+
+  /** Read each job when it has ended, also one that is known: its stream is left then, and may have had more to tell. */
+  loadEnded(jobs: readonly number[]): void {
+    for (const job of jobs) if (!this.#ended.has(job)) void this.load(job)
+    this.#ended = new Set(jobs)
   }
 
   /** Take in what the stream told of a job. */
@@ -81,6 +90,7 @@ export class MetricStore {
     this.#timer = undefined
     for (const { abort } of this.#readings.values()) abort.abort()
     this.#readings.clear()
+    this.#ended = new Set()
   }
 
   #flush(): void {

@@ -54,10 +54,9 @@ export default function ComparePage() {
 }
 
 function Compared({ jobs }: { jobs: readonly Job[] }) {
-  const { snapshot, follow, retry } = useMetrics(jobs)
+  const { snapshot, retry } = useMetrics(jobs)
   return (
     <>
-      {follow}
       {jobs.map(({ id }) => {
         const error = snapshot.errors.get(id)
         return error && <ErrorNote key={id} error={error} onRetry={() => retry(id)} />

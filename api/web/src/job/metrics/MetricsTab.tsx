@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query"
 import { useMemo } from "react"
 import { Link } from "wouter"
 
+import { asError } from "../../api/problems"
 import { attemptsQuery } from "../../api/queries"
 import type { Job } from "../../api/types"
 import type { Origin } from "../../charts/axis"
@@ -29,7 +30,7 @@ import { Telemetry } from "./Telemetry"
 export default function MetricsTab({ job }: { job: Job }) {
   const [view, change] = useChartView()
   const { axis, zoom, isTogether } = view
-  const { snapshot, follow, retry } = useMetrics([job])
+  const { snapshot, retry } = useMetrics([job])
   const attempts = useQuery(attemptsQuery(job.id)).data
   const startedAt = job.started_at === null ? null : Date.parse(job.started_at)
   const stepsPerEpoch = job.progress?.steps_per_epoch ?? null
@@ -49,7 +50,6 @@ export default function MetricsTab({ job }: { job: Job }) {
 
   return (
     <>
-      {follow}
       {error && <ErrorNote error={error} onRetry={() => retry(job.id)} />}
       {!curves && !error && <Loading what="metrics" />}
       {curves?.size === 0 && (
@@ -79,7 +79,10 @@ export default function MetricsTab({ job }: { job: Job }) {
                     key={panel.title}
                     {...common}
                     title={panel.title}
-                    lines={panel.names.flatMap((name, inkIndex) => ({ ...EMPTY_LINE, ...lines.get(name), inkIndex }))}
+                    lines={panel.names.flatMap((name, inkIndex) => {
+                      const line = lines.get(name)
+                      return line ? { ...line, inkIndex } : []
+                    })}
                     syncKey={`job ${job.id} ${axis}`}
                     csvPath={csvPath(job.id, panel.names)}
                     fileStem={`job-${job.id}`}
@@ -104,8 +107,6 @@ export default function MetricsTab({ job }: { job: Job }) {
   )
 }
 
-const EMPTY_LINE = { id: "", label: "", at: [], values: [] }
-
 function MarkList({ marks }: { marks: ReturnType<typeof marksOf> }) {
   if (marks.length === 0) return null
   return (
@@ -124,6 +125,6 @@ function csvPath(job: number, names: readonly string[]): string {
 function saveAll(job: number): void {
   csvFrom(csvPath(job, [])).then(
     (content) => save(content, `job-${job}-metrics.csv`),
-    (error: unknown) => notices.failed(error instanceof Error ? error.message : String(error)),
+    (error: unknown) => notices.failed(asError(error).message),
   )
 }
