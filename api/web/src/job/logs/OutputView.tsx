@@ -3,6 +3,7 @@ import { Button, Checkbox, Group, Stack, Text } from "@mantine/core"
 import { useClipboard, useLocalStorage } from "@mantine/hooks"
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react"
 
+import { isOver } from "../../api/states"
 import type { Job } from "../../api/types"
 import { count } from "../../format/numbers"
 import { useAction } from "../../keys/actions"
@@ -21,8 +22,6 @@ import { sourceOf, type Part } from "./source"
 import { plain } from "./terminal"
 import { useSearch } from "./useSearch"
 
-const OVER: readonly string[] = ["succeeded", "failed", "cancelled"]
-
 interface OutputViewProps {
   job: Job
   part: Part
@@ -36,14 +35,19 @@ interface OutputViewProps {
 export function OutputView({ job, part, hasRanks, hasAttempts, children }: OutputViewProps) {
   const [output] = useState(() => new Output(sourceOf(job.id, part)))
   const live = useSyncExternalStore(output.subscribe, output.get)
+  const hasEnded = isOver(job)
   useFeed({
     topics: ["logs"],
-    jobs: [job.id],
+    jobs: hasEnded ? [] : [job.id],
     onNews: (news) => {
       if (news.topic === "logs") output.take(news.data.items.filter((piece) => isOf(part, piece)))
     },
     onShow: () => void output.show(),
   })
+  // No stream is held for a job that has ended; one that has just ended may have more to tell than its stream did.
+  useEffect(() => {
+    if (hasEnded) void output.show()
+  }, [output, hasEnded])
   useEffect(() => () => output.close(), [output])
 
   /** Key of the last line that is shown while it is paused. */
@@ -67,10 +71,10 @@ export function OutputView({ job, part, hasRanks, hasAttempts, children }: Outpu
   const focusSearch = () => field.current?.select()
   useAction({ id: "search output", title: "Search the output", section: "This page", keys: "/", run: focusSearch })
 
-  const matches = useMemo(() => {
-    const last = lines.at(-1)?.key ?? 0
-    return live.matches.filter((key) => key <= last)
-  }, [live.matches, lines])
+  const matches = useMemo(
+    () => (pausedAt === undefined ? live.matches : live.matches.filter((key) => key <= pausedAt)),
+    [live.matches, pausedAt],
+  )
   const position = current === undefined ? -1 : matches.indexOf(current)
   const goTo = useCallback((key: number) => {
     setCurrent(key)
@@ -88,10 +92,11 @@ export function OutputView({ job, part, hasRanks, hasAttempts, children }: Outpu
     async (piece: Piece) => {
       setPausedAt(undefined)
       const key = await output.reach(piece.id, piece.text)
-      if (key === undefined)
-        notices.failed(`That line is more than ${count(MOST_LINES)} lines up: download the output.`)
       // Once the lines that were loaded for it are in the page.
-      else setTimeout(() => goTo(key))
+      if (key !== undefined) setTimeout(() => goTo(key))
+      // What went wrong with the loading is said in its own place.
+      else if (output.get().error === null)
+        notices.failed(`That line is more than ${count(MOST_LINES)} lines up: download the output.`)
     },
     [output, goTo],
   )
@@ -171,9 +176,7 @@ export function OutputView({ job, part, hasRanks, hasAttempts, children }: Outpu
           <Loading what="output" />
         ) : (
           <Text size="sm" p="md">
-            {OVER.includes(job.state)
-              ? "Nothing was printed."
-              : "Nothing was printed yet. Lines are shown as they come."}
+            {hasEnded ? "Nothing was printed." : "Nothing was printed yet. Lines are shown as they come."}
           </Text>
         )}
       </Region>

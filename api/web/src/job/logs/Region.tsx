@@ -1,7 +1,7 @@
 /** The region in which lines of output scroll: of any number only those are in the page that can be seen. */
 import { Box } from "@mantine/core"
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { useImperativeHandle, useLayoutEffect, useRef, useState, type ReactNode, type Ref } from "react"
+import { useCallback, useImperativeHandle, useLayoutEffect, useRef, useState, type ReactNode, type Ref } from "react"
 
 import { count } from "../../format/numbers"
 import { timeOfDay } from "../../format/times"
@@ -28,7 +28,7 @@ export interface RegionHandle {
   firstSeen: () => number | undefined
 }
 
-export interface RegionProps {
+interface RegionProps {
   ref: Ref<RegionHandle>
   lines: readonly Line[]
   /** Characters of the longest of them. */
@@ -54,11 +54,13 @@ export function Region(props: RegionProps) {
   const { ref, lines, widest, current, pattern, isWrapped, hasTimes, isPaused, label } = props
   const { timeZone, density } = useSettings()
   const region = useRef<HTMLDivElement>(null)
+  // Another function with each render would have the places of all lines reckoned anew as it scrolls.
+  const getItemKey = useCallback((index: number) => lines[index]?.key ?? index, [lines])
   const virtualizer = useVirtualizer<HTMLDivElement, Element>({
     count: lines.length,
     getScrollElement: () => region.current,
     estimateSize: () => (density === "compact" ? 17 : 20),
-    getItemKey: (index) => lines[index]?.key ?? index,
+    getItemKey,
     overscan: 15,
     // What is shown stays where it is as earlier lines are put before it; at its end it goes on with what comes.
     anchorTo: "end",

@@ -12,6 +12,9 @@ export function patternOf({ text, matchCase }: Search): RegExp {
   return new RegExp(text.replace(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`), matchCase ? "gu" : "giu")
 }
 
+/** Lines that are looked at in one go: a hundred thousand at once would hold the page up at each letter. */
+export const LOOKED_AT = 20_000
+
 export class Matches {
   #keys: readonly number[] = []
   #from = 0
@@ -27,20 +30,26 @@ export class Matches {
     return this.#keys
   }
 
-  /** Look at what has been added to the lines, and from the key `changed` on once more. */
-  update(lines: readonly Line[], changed: number): void {
+  /**
+   * Look at lines from the key `changed` on, also once more, and at a good many before those that were looked at.
+   * Returns whether none is left, which is then asked for again.
+   */
+  update(lines: readonly Line[], changed: number): boolean {
     const first = lines[0]?.key ?? 0
     const end = first + lines.length
-    if (this.#from === this.#to) this.#from = this.#to = first
+    if (this.#from === this.#to) this.#from = this.#to = end
     const kept = Math.min(this.#to, Math.max(changed, first))
-    const before = this.#scan(lines, first, Math.min(this.#from, end))
+    const until = Math.min(this.#from, kept)
+    const from = Math.max(first, until - LOOKED_AT)
+    const before = this.#scan(lines, from, until)
     const behind = this.#scan(lines, Math.max(kept, first), end)
     const isCut = kept < this.#to || (this.#keys[0] ?? first) < first
     if (isCut || before.length > 0 || behind.length > 0) {
       this.#keys = [...before, ...this.#keys.filter((key) => key >= first && key < kept), ...behind]
     }
-    this.#from = first
+    this.#from = from
     this.#to = end
+    return from === first
   }
 
   #scan(lines: readonly Line[], from: number, to: number): number[] {

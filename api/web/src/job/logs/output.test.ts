@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest"
 
 import type { Piece } from "./lines"
+import { LOOKED_AT } from "./matches"
 import { MOST_LINES, Output, type Source } from "./output"
 
 function piece(id: number, text = `line ${id}\n`): Piece {
@@ -128,4 +129,37 @@ test("what is looked for is found in the lines that are there and in those that 
   output.take([piece(4)])
   vi.advanceTimersByTime(250)
   expect(output.get().matches).toEqual([3])
+})
+
+test("a line that was found is waited for while the end is read", async () => {
+  const output = new Output(new Stored(upTo(5_000)))
+  const shown = output.show()
+  const key = await output.reach(17, "line 17\n")
+  await shown
+  const { lines } = output.get()
+  expect(lines[(key ?? 0) - (lines[0]?.key ?? 0)]?.text).toBe("line 17")
+})
+
+test("what comes in large amounts is taken in part by part, and none of it is lost", async () => {
+  const output = new Output(new Stored(upTo(1)))
+  await output.show()
+  const told = vi.fn()
+  output.subscribe(told)
+  output.take(Array.from({ length: 20 }, (_, index) => piece(index + 2, "x".repeat(99_999) + "\n")))
+  vi.advanceTimersByTime(1_000)
+  expect(told).toHaveBeenCalledTimes(4)
+  expect(output.get().lines).toHaveLength(21)
+})
+
+test("many lines are searched from their end on, part by part", async () => {
+  const block = "needle\n".repeat(LOOKED_AT)
+  const output = new Output(new Stored([]))
+  await output.show()
+  output.take([piece(1, block), piece(2, block)])
+  vi.advanceTimersByTime(250)
+  output.find({ text: "needle", matchCase: true })
+  expect(output.get().matches).toHaveLength(LOOKED_AT)
+  expect(output.get().matches[0]).toBe(LOOKED_AT)
+  vi.advanceTimersByTime(10)
+  expect(output.get().matches).toHaveLength(2 * LOOKED_AT)
 })

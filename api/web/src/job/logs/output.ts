@@ -1,4 +1,5 @@
 /** The output of a job as it is shown: read back from its end, followed from there on, and bounded in memory. */
+import { asError } from "../../api/problems"
 import { Before } from "./before"
 import { type Line, Lines, type Piece } from "./lines"
 import { Matches, type Search } from "./matches"
@@ -12,7 +13,7 @@ export interface Source {
   newest: () => Promise<number>
 }
 
-export interface Shown {
+interface Shown {
   lines: readonly Line[]
   /** Nothing has been read so far. */
   isLoading: boolean
@@ -38,6 +39,8 @@ const MOST_LOADED = MOST_LINES - 2 * DROPPED_LINES
 const BLOCK_LINES = 1_000
 /** Four times a second is as often as a person sees a difference. */
 const PUBLISH_MS = 250
+/** Characters that are taken in in one go, about ten thousand lines: more of them would hold the page up. */
+const TAKEN_IN = 512 * 1024
 /** Where more was missed than so many answers, the end is read anew. */
 const CATCH_UP_ANSWERS = 20
 const CATCH_UP_PIECES = 500
@@ -55,9 +58,12 @@ export class Output {
   #hasBegun = false
   #queue: Piece[] = []
   #isReading = false
+  #reading: Promise<void> = Promise.resolve()
+  #loadingBack: Promise<void> = Promise.resolve()
   #isAskedAgain = false
   #timer: ReturnType<typeof setTimeout> | undefined
   #matches: Matches | undefined
+  #looking: ReturnType<typeof setTimeout> | undefined
   #shown: Shown = {
     lines: [],
     isLoading: true,
@@ -83,9 +89,13 @@ export class Output {
   }
 
   /** Read the end of the output, or what has come since; pieces that come meanwhile wait for that. */
-  async show(): Promise<void> {
+  show(): Promise<void> {
     this.#isAskedAgain = true
-    if (this.#isReading) return
+    if (!this.#isReading) this.#reading = this.#readEnd()
+    return this.#reading
+  }
+
+  async #readEnd(): Promise<void> {
     this.#isReading = true
     let error: Error | null = null
     while (this.#isAskedAgain) {
@@ -111,17 +121,20 @@ export class Output {
   /** Let no timer run any longer; what is queued is taken in when something else comes. */
   close(): void {
     clearTimeout(this.#timer)
+    clearTimeout(this.#looking)
     this.#timer = undefined
+    this.#looking = undefined
   }
 
   /** Load the block of lines before the first one. */
   async earlier(): Promise<void> {
-    await this.#loadBack((lines) => lines >= BLOCK_LINES)
+    await this.#goBack((lines) => lines >= BLOCK_LINES)
   }
 
   /** Load all lines back to the piece with an id. Returns the key of the line there that has this text, if it is kept. */
   async reach(piece: number, text: string): Promise<number | undefined> {
-    await this.#loadBack((_, bound) => bound <= piece)
+    while (this.#isReading || this.#shown.isLoadingEarlier) await Promise.all([this.#reading, this.#loadingBack])
+    await this.#goBack((_, bound) => bound <= piece)
     const wanted = plain(settled(text.replace(/\n$/, "")))
     const there = this.#lines.all.filter((line) => line.piece === piece)
     return (there.find((line) => plain(line.text) === wanted) ?? there[0])?.key
@@ -130,8 +143,21 @@ export class Output {
   /** Look for a text in the lines from now on. */
   find(search: Search | null): void {
     this.#matches = search ? new Matches(search) : undefined
-    this.#matches?.update(this.#lines.all, 0)
+    this.#look(Number.POSITIVE_INFINITY)
     this.#publish()
+  }
+
+  /** Look for it in lines from the key `changed` on and in those before, a part at a time. */
+  #look(changed: number): void {
+    const isDone = this.#matches?.update(this.#lines.all, changed) ?? true
+    clearTimeout(this.#looking)
+    this.#looking = isDone ? undefined : setTimeout(() => this.#lookOn())
+  }
+
+  #lookOn(): void {
+    const before = this.#matches?.keys
+    this.#look(Number.POSITIVE_INFINITY)
+    if (this.#matches?.keys !== before || this.#looking === undefined) this.#publish()
   }
 
   async #begin(): Promise<void> {
@@ -166,16 +192,22 @@ export class Output {
     return false
   }
 
-  async #loadBack(isEnough: (lines: number, bound: number) => boolean): Promise<void> {
+  #goBack(isEnough: (lines: number, bound: number) => boolean): Promise<void> {
     const bound = this.#lines.all[0]?.piece
-    const shown = this.#shown
-    if (!this.#before || bound === undefined || this.#isReading || shown.isLoadingEarlier || !shown.hasEarlier) return
+    const { isLoadingEarlier, hasEarlier } = this.#shown
+    if (!this.#before || bound === undefined || this.#isReading || isLoadingEarlier || !hasEarlier)
+      return Promise.resolve()
+    this.#loadingBack = this.#loadBack(this.#before, bound, isEnough)
+    return this.#loadingBack
+  }
+
+  async #loadBack(before: Before, bound: number, isEnough: (lines: number, bound: number) => boolean): Promise<void> {
     const room = MOST_LOADED - this.#lines.all.length
     this.#publish({ isLoadingEarlier: true })
     try {
       const lines = this.#lines
       await readBack(
-        this.#before,
+        before,
         bound,
         (many, at) => many >= room || isEnough(many, at),
         // Block by block, as all at once would hold the page up; to be told of when they are there.
@@ -183,7 +215,7 @@ export class Output {
           // The end may have been read anew meanwhile, or the first lines dropped: these belong before neither.
           if (lines !== this.#lines || (lines.all[0]?.piece ?? 0) <= (block.at(-1)?.id ?? 0)) return false
           lines.prepend(this.#unseen(block))
-          this.#matches?.update(lines.all, Number.POSITIVE_INFINITY)
+          this.#look(Number.POSITIVE_INFINITY)
           return true
         },
       )
@@ -194,12 +226,15 @@ export class Output {
   }
 
   #flush(): void {
-    this.close()
+    clearTimeout(this.#timer)
+    this.#timer = undefined
     if (this.#isReading || !this.#hasBegun || this.#queue.length === 0) return
-    const pieces = this.#queue
-    this.#queue = []
-    this.#append(pieces)
+    let many = 0
+    let characters = 0
+    while (many < this.#queue.length && characters < TAKEN_IN) characters += this.#queue[many++]?.text.length ?? 0
+    this.#append(this.#queue.splice(0, many))
     this.#publish()
+    if (this.#queue.length > 0) this.#timer = setTimeout(() => this.#flush())
   }
 
   #append(pieces: readonly Piece[]): void {
@@ -215,7 +250,7 @@ export class Output {
       for (const id of this.#seen) if (id < bound) this.#seen.delete(id)
       this.#shown = { ...this.#shown, dropped: this.#shown.dropped + dropped }
     }
-    this.#matches?.update(this.#lines.all, changed)
+    this.#look(changed)
   }
 
   #unseen(pieces: readonly Piece[]): Piece[] {
@@ -265,8 +300,4 @@ function countLines(text: string): number {
   let many = 0
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) many += 1
   return Math.max(many, 1)
-}
-
-function asError(failed: unknown): Error {
-  return failed instanceof Error ? failed : new Error(String(failed))
 }
