@@ -28,9 +28,9 @@ export function StateBar({ job }: { job: Job }) {
   return (
     <div>
       <div className={classes.bar} aria-hidden>
-        {stretches.map(({ state, from, to }) => (
+        {stretches.map(({ id, state, from, to }) => (
           <span
-            key={from}
+            key={id}
             data-state={state}
             className={classes.stretch}
             style={{ flexGrow: Math.max(0.001, secondsBetween(from, to ?? now)) }}

@@ -4,7 +4,7 @@ import { count, figure } from "../../format/numbers"
 import { duration } from "../../format/times"
 import { causeInWords } from "../../format/reasons"
 
-export interface Words {
+interface Words {
   title: string
   /** What more there is to say; empty where the title says all. */
   more: string

@@ -4,7 +4,7 @@
 export const KINDS = [
   { name: "states", title: "States", of: ["submitted", "state"] },
   { name: "asked", title: "Asked and changed", of: ["intent", "retry", "change"] },
-  { name: "log", title: "Messages", of: ["log", "note"] },
+  { name: "log", title: "Messages", of: ["log"] },
   // A long run has thousands of them, so they are shown on demand.
   { name: "epochs", title: "Epochs", of: ["epoch"] },
 ] as const

@@ -43,3 +43,8 @@ it("An end takes no time, unless the job was queued again after it", () => {
     ["starting", 30],
   ])
 })
+
+it("States that begin in the same moment are told apart", () => {
+  const moves = [moved(3, "queued"), moved(4, "starting"), moved(5, "running")].map((each) => ({ ...each, at: "x" }))
+  expect(stretchesOf(moves).map(({ id }) => id)).toEqual([3, 4, 5])
+})

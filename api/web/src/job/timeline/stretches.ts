@@ -1,29 +1,29 @@
 /** In which state a job was, and for how long, by its events. */
+import { isFinal } from "../../api/states"
 import type { JobEvent, State } from "../../api/types"
 import { secondsBetween } from "../../format/times"
 
 /** One state and how long it lasted; the last one lasts until now, or is where the job has ended. */
-export interface Stretch {
+interface Stretch {
+  /** Of the event with which it begins. */
+  id: number
   state: State
   from: string
   /** Null for the one that lasts. */
   to: string | null
-  attempt: number
 }
-
-const FINAL: readonly State[] = ["succeeded", "failed", "cancelled"]
 
 /** `events` in the order in which they happened; the end of a job takes no time, unless it was queued again later. */
 export function stretchesOf(events: readonly JobEvent[]): Stretch[] {
   const moves = events.filter((event): event is JobEvent & { to_state: State } => event.to_state !== null)
   return moves
-    .map(({ to_state, at, attempt }, index) => ({
+    .map(({ id, to_state, at }, index) => ({
+      id,
       state: to_state,
       from: at,
       to: moves[index + 1]?.at ?? null,
-      attempt,
     }))
-    .filter(({ state, to }) => to !== null || !FINAL.includes(state))
+    .filter(({ state, to }) => to !== null || !isFinal(state))
 }
 
 /** Seconds in each state, in the order in which each was first entered. */
