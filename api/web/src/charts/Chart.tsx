@@ -3,6 +3,7 @@ import { Button, Group, Text, Title, useComputedColorScheme } from "@mantine/cor
 import type uPlot from "uplot"
 import { memo, useId, useMemo, useRef, useState } from "react"
 
+import { asError } from "../api/problems"
 import { count, figure } from "../format/numbers"
 import { notices } from "../parts/notices"
 import { useSettings } from "../settings/settings"
@@ -19,7 +20,7 @@ import { Values } from "./Values"
 import { useNear } from "./near"
 import type { ChartView } from "./view"
 
-export interface ChartProps {
+interface ChartProps {
   title: string
   /** Where its heading stands below those of the page. */
   headingOrder?: 3 | 4
@@ -183,6 +184,6 @@ function toggled(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
 /** Say it where making a file fails. */
 function tried(act: () => Promise<void>): () => void {
   return () => {
-    act().catch((error: unknown) => notices.failed(error instanceof Error ? error.message : String(error)))
+    act().catch((error: unknown) => notices.failed(asError(error).message))
   }
 }

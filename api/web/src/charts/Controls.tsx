@@ -7,7 +7,10 @@ import { AXES, AXIS_TITLES, type Axis, type Range } from "./axis"
 import classes from "./Chart.module.css"
 import { MOST_SMOOTHING, movedBy, zoomedBy, type ChartView } from "./view"
 
-export interface ControlsProps {
+// With both digits always, or the slider would move beside it.
+const SHARE = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 })
+
+interface ControlsProps {
   view: ChartView
   change: (changes: Partial<ChartView>) => void
   /** All there is on the axis; null while there is nothing. */
@@ -83,7 +86,7 @@ function Smoothing({ value, onChange }: { value: number; onChange: (value: numbe
   const shown = draft.of === value ? draft.value : value
   return (
     <div className={classes.smoothing}>
-      <label htmlFor={id}>Smoothing {shown.toFixed(2)}</label>
+      <label htmlFor={id}>Smoothing {SHARE.format(shown)}</label>
       <input
         id={id}
         type="range"

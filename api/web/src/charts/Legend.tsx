@@ -8,7 +8,7 @@ import type { Cursor, Hover } from "./hover"
 import type { Columns, Line } from "./lines"
 import { ink, type Scheme } from "./palette"
 
-export interface LegendProps {
+interface LegendProps {
   lines: readonly Line[]
   columns: Columns
   hover: Hover

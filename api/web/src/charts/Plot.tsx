@@ -11,7 +11,7 @@ import { GROUNDS } from "./palette"
 import type { Cursor } from "./hover"
 import { optionsOf, type Shape } from "./plotOptions"
 
-export interface PlotProps {
+interface PlotProps {
   place: RefObject<HTMLDivElement | null>
   /** Whether it is on the screen, or nearly: it is drawn only then. */
   isNear: boolean

@@ -7,7 +7,7 @@ import classes from "./Chart.module.css"
 import { extremes } from "./curve"
 import type { Line } from "./lines"
 
-export interface ValuesProps {
+interface ValuesProps {
   title: string
   lines: readonly Line[]
   axis: Axis

@@ -91,7 +91,7 @@ interface End {
 }
 
 /** What a series comes to. */
-export interface Extremes {
+interface Extremes {
   last: { at: number; value: number | null; kind: Kind } | null
   lowest: End | null
   highest: End | null

@@ -2,7 +2,7 @@
 
 export type Scheme = "light" | "dark"
 
-export interface Ink {
+interface Ink {
   colour: string
   /** Lengths of strokes and gaps; empty for an unbroken line. */
   dash: number[]

@@ -1,13 +1,13 @@
 /** Which metrics stand in which chart, and the charts in which part of the page. */
 import { grouped } from "./grouped"
 
-export interface Panel {
+interface Panel {
   title: string
   /** Metrics, each a curve of its own. */
   names: string[]
 }
 
-export interface Section {
+interface Section {
   title: string
   panels: Panel[]
 }

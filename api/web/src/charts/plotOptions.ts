@@ -19,7 +19,7 @@ export interface Shape {
   syncKey: string
 }
 
-export interface Reactions {
+interface Reactions {
   /** What of the axis is to be shown; null for all there is. */
   range: () => Range | null
   /** A value as the vertical axis says it. */

@@ -7,7 +7,7 @@ import { stepsWithin, type Axis, type Origin, type Range, type Steps } from "./a
 import { EMPTY, united } from "./curve"
 import { NO_CURVES, POINTS, takenIn, type Curves } from "./metricStore"
 
-export interface Wanted {
+interface Wanted {
   job: number
   origin: Origin
 }

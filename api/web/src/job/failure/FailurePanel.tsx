@@ -9,7 +9,7 @@ import { adviceOn } from "./advice"
 import classes from "./FailurePanel.module.css"
 import { plainText, repeats } from "./printed"
 
-export interface FailurePanelProps {
+interface FailurePanelProps {
   jobId: number
   failure: Failure
   /** The attempt that failed, where it is known. */

@@ -33,7 +33,7 @@ export const LineText = memo(function LineText({ text, style, pattern }: LineTex
 })
 
 /** Cut a line's spans where matches of a pattern begin and end; a match may go across several. */
-export function stretches(all: readonly Span[], pattern: RegExp | null): Stretch[] {
+function stretches(all: readonly Span[], pattern: RegExp | null): Stretch[] {
   if (!pattern) return all.map((span) => ({ span, text: span.text, isMatch: false }))
   const matches = [
     ...all

@@ -2,7 +2,7 @@
 import type { Piece } from "./lines"
 
 /** Returns up to `limit` pieces with ids above `after`, by id. */
-export type Read = (after: number, limit: number) => Promise<Piece[]>
+type Read = (after: number, limit: number) => Promise<Piece[]>
 
 const FEWEST = 50
 const MOST = 1_000

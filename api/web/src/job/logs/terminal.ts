@@ -11,7 +11,7 @@ export interface Span {
   decorations: readonly Decoration[]
 }
 
-export type Decoration = "bold" | "dim" | "italic" | "underline" | "strikethrough"
+type Decoration = "bold" | "dim" | "italic" | "underline" | "strikethrough"
 
 const ESCAPE = "\u001b"
 /** Text of a line begins with the sequences that set its style; more of them than this is no program's intent. */
@@ -60,8 +60,9 @@ export function spans(text: string, style: string): Span[] {
   const styled = (style + text).replace(SEQUENCE, (sequence) => (isStyle(sequence) ? sequence : ""))
   return Anser.ansiToJson(styled, { remove_empty: true }).map((entry) => ({
     text: visible(entry.content),
-    colour: rgb(entry.fg),
-    background: rgb(entry.bg),
+    // The library's types promise a text; it gives null for what was not set.
+    colour: entry.fg,
+    background: entry.bg,
     isReversed: entry.decorations.includes("reverse"),
     decorations: entry.decorations.filter(isShown),
   }))
@@ -100,9 +101,4 @@ function isStyle(sequence: string): boolean {
 
 function isShown(decoration: string): decoration is Decoration {
   return DECORATIONS.has(decoration)
-}
-
-/** The library's types promise a text, and it gives null for what was not set. */
-function rgb(colour: string | null): string | null {
-  return colour
 }
