@@ -1,15 +1,15 @@
 /** What stands where no job was ever submitted: the first command to type. */
 import { Box, Stack, Text } from "@mantine/core"
 
-import { addressOf } from "../api/client"
 import { CopyText } from "../parts/CopyText"
 import { Empty } from "../parts/Empty"
+import { apiAddress } from "../place"
 import { useRights } from "../session/rights"
 import { firstCommands } from "./firstCommands"
 
 export function NoJobs() {
-  const { me, maySubmit } = useRights()
-  const { command, curl } = firstCommands({ address: addressOf(""), wantsToken: me.access === "tokens" })
+  const { asksForTokens, maySubmit } = useRights()
+  const { command, curl } = firstCommands({ url: apiAddress, asksForTokens })
   return (
     <Empty title="No jobs yet">
       {maySubmit ? (

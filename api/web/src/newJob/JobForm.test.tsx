@@ -7,11 +7,11 @@ import { memoryLocation } from "wouter/memory-location"
 
 import { Rights, RightsContext } from "../session/rights"
 import { ProblemError, UnreachableError } from "../api/problems"
-import type { Plan, SubmittedJob } from "../api/types"
+import type { Job, Plan, SubmittedJob } from "../api/types"
 import type { JsonObject } from "./json"
 import { JobForm } from "./JobForm"
 import { KeptDraft } from "./keptDraft"
-import { plan, send } from "./requests"
+import { plan, send, type Parent } from "./requests"
 import { fieldsOf } from "./schemas"
 
 // A form of this size is slow to draw where a machine has much else to do.
@@ -55,11 +55,11 @@ beforeEach(() => {
 })
 
 /** The keys under which the job was sent. */
-const keysSent = () => vi.mocked(send).mock.calls.map(([, , key]) => key)
+const keysSent = () => vi.mocked(send).mock.calls.map(([, key]) => key)
 const never = () => new Promise<never>(() => undefined)
 const refusal = (field: string, message: string) => new ProblemError(422, message, [{ field, message }])
 
-function show(first: JsonObject) {
+function show(first: JsonObject, parent: Parent | null = null) {
   const place = memoryLocation({ path: "/jobs/new" })
   const rights = new Rights({ user: "ann", role: "submitter", token_id: 1, access: "tokens" })
   render(
@@ -67,7 +67,7 @@ function show(first: JsonObject) {
       <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
         <RightsContext value={rights}>
           <Router hook={place.hook}>
-            <JobForm fields={FIELDS} first={first} parent={null} kept={new KeptDraft("ann", "")} />
+            <JobForm fields={FIELDS} first={first} parent={parent} kept={new KeptDraft("ann", "")} />
           </Router>
         </RightsContext>
       </QueryClientProvider>
@@ -155,4 +155,22 @@ test("a draft outlives a reload, and is gone once it is begun anew", async () =>
   const verb = (await screen.findAllByText("Start over")).at(-1)
   if (verb) fireEvent.click(verb)
   expect(new KeptDraft("ann", "").get()).toBeNull()
+})
+
+test("a job like somebody else's is sent whole, as one of one's own that begins where that one did", async () => {
+  const spec = { train: { model: "resnet18", data: "digits" }, start_from: { job: 3, mode: "weights" } }
+  show(spec, { job: { id: 7, user: "bob" } as Job, spec })
+  expect(screen.getByText(/Only who owns job 7 and admins can clone it/)).toBeTruthy()
+  press("Submit job")
+  await waitFor(() => expect(send).toHaveBeenCalled())
+  expect(vi.mocked(send).mock.calls.at(-1)?.[0]).toEqual({ kind: "submit", path: "/jobs", body: spec })
+})
+
+test("a job like one of one's own is sent as what differs from it", async () => {
+  const spec = { train: { model: "resnet18", data: "digits" } }
+  show(spec, { job: { id: 7, user: "ann" } as Job, spec })
+  expect(screen.queryByText(/can clone it/)).toBeNull()
+  press("Submit job")
+  await waitFor(() => expect(send).toHaveBeenCalled())
+  expect(vi.mocked(send).mock.calls.at(-1)?.[0]).toMatchObject({ kind: "clone", parent: 7, body: { changes: {} } })
 })

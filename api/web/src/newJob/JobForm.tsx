@@ -69,7 +69,6 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
   const focusFirst = () =>
     void goTo(form.current?.querySelector("[aria-invalid=true], [data-wrong], [data-refused]") ?? null)
   const { isBusy, submit } = useSubmit(
-    cloned,
     () => {
       isDone.current = true
       kept.forget()
@@ -182,6 +181,12 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
           onGoTo={(field) => void goTo(document.getElementById(inputId(refusals.homeOf(field) ?? "")))}
         />
         {parent && <Differences spec={spec} parent={parent} fields={[...all, ...options]} />}
+        {parent && !cloned && (
+          <p className={classes.count}>
+            Only who owns job {parent.job.id} and admins can clone it. This is submitted as a job of your own, and does
+            not name that one as what it comes from.
+          </p>
+        )}
         <RequestPanel form={shared} request={request} />
       </div>
     </form>

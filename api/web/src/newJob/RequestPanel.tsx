@@ -2,19 +2,22 @@
 import { Button, Group, Textarea, Title } from "@mantine/core"
 import { useState } from "react"
 
+import { Wording } from "../format/commands"
 import { CopyText } from "../parts/CopyText"
+import { apiAddress } from "../place"
 import { useRights } from "../session/rights"
 import { jsonOf, jsonProblem } from "./draft"
 import type { Form } from "./form"
 import classes from "./newJob.module.css"
-import { curlOf, type JobRequest } from "./requests"
+import type { JobRequest } from "./requests"
 
 const FEWEST_ROWS = 6
 const MOST_ROWS = 24
 
 export function RequestPanel({ form, request }: { form: Form; request: JobRequest }) {
-  const { me } = useRights()
+  const { asksForTokens } = useRights()
   const [isEdited, setEdited] = useState(false)
+  const to = new Wording({ url: apiAddress, asksForTokens })
   const json = jsonOf(form.draft)
   const problem = jsonProblem(form.draft)
   // Invalid JSON must stay in sight: it is why nothing can be sent.
@@ -56,7 +59,7 @@ export function RequestPanel({ form, request }: { form: Form; request: JobReques
       {problem === null && (
         <details className={classes.command}>
           <summary>As a command</summary>
-          <CopyText label="request as curl" text={curlOf(request, me.access === "tokens")} />
+          <CopyText label="request as curl" text={to.curlWith(request.path, request.body)} />
         </details>
       )}
     </section>

@@ -1,5 +1,5 @@
 /** The request that submits a job: a spec of its own, or what differs from the job that it is cloned from. */
-import { addressOf, api, data } from "../api/client"
+import { api, data } from "../api/client"
 import type { Clone, Job, JobSpec, Plan, SubmittedJob } from "../api/types"
 import { areEqual, isObject, patchBetween, type JsonObject } from "./json"
 
@@ -9,20 +9,20 @@ export interface Parent {
   spec: JsonObject
 }
 
-export interface JobRequest {
-  path: string
-  body: JsonObject
-}
+/** A spec of its own, or changes to the spec of the job `parent`. */
+export type JobRequest =
+  { kind: "submit"; path: string; body: JsonObject } | { kind: "clone"; parent: number; path: string; body: JsonObject }
 
+/** `parent` is null for what is cloned from no job, and for what is like one that only its owner can have cloned. */
 export function requestOf(spec: JsonObject, parent: Parent | null): JobRequest {
-  if (!parent) return { path: "/jobs", body: spec }
+  if (!parent) return { kind: "submit", path: "/jobs", body: spec }
   const { start_from: start, ...rest } = spec
   const { start_from: startBefore, ...restBefore } = parent.spec
   const changes = patchBetween(restBefore, rest)
-  const path = `/jobs/${parent.job.id}/clone`
-  if (areEqual(start, startBefore)) return { path, body: { changes } }
-  if (isObject(start)) return { path, body: { changes, start_from: start } }
-  return { path, body: { changes: { ...changes, start_from: start ?? null } } }
+  const clone = { kind: "clone", parent: parent.job.id, path: `/jobs/${parent.job.id}/clone` } as const
+  if (areEqual(start, startBefore)) return { ...clone, body: { changes } }
+  if (isObject(start)) return { ...clone, body: { changes, start_from: start } }
+  return { ...clone, body: { changes: { ...changes, start_from: start ?? null } } }
 }
 
 /** The service says what is wrong with a spec; here it may be anything that somebody has typed. */
@@ -30,19 +30,11 @@ export function plan(spec: JsonObject, signal: AbortSignal): Promise<Plan> {
   return data(api.POST("/jobs/plan", { body: spec as unknown as JobSpec, signal }))
 }
 
-export function send({ body }: JobRequest, parent: Parent | null, key: string): Promise<SubmittedJob> {
+export function send(request: JobRequest, key: string): Promise<SubmittedJob> {
   const header = { "Idempotency-Key": key }
-  if (!parent) return data(api.POST("/jobs", { body: body as unknown as JobSpec, params: { header } }))
-  const path = { job_id: parent.job.id }
-  return data(api.POST("/jobs/{job_id}/clone", { body: body as unknown as Clone, params: { header, path } }))
-}
-
-/** The same request for a terminal. */
-export function curlOf({ path, body }: JobRequest, withToken: boolean): string {
-  return [
-    `curl ${addressOf(path)}`,
-    ...(withToken ? [`-H "Authorization: Bearer $RANKZERO_TOKEN"`] : []),
-    `-H 'Content-Type: application/json'`,
-    `-d '${JSON.stringify(body).replaceAll("'", `'\\''`)}'`,
-  ].join(" \\\n  ")
+  if (request.kind === "submit") {
+    return data(api.POST("/jobs", { body: request.body as unknown as JobSpec, params: { header } }))
+  }
+  const params = { header, path: { job_id: request.parent } }
+  return data(api.POST("/jobs/{job_id}/clone", { body: request.body as unknown as Clone, params }))
 }

@@ -6,7 +6,7 @@ import { useLocation } from "wouter"
 import { keys } from "../api/queries"
 import { notices } from "../parts/notices"
 import { forgetKey, keyFor } from "./idempotency"
-import { send, type JobRequest, type Parent } from "./requests"
+import { send, type JobRequest } from "./requests"
 
 export interface Submitting {
   isBusy: boolean
@@ -14,7 +14,7 @@ export interface Submitting {
 }
 
 /** `onDone` is told before the job's page is shown, `onFailed` with what was answered in place of a job. */
-export function useSubmit(parent: Parent | null, onDone: () => void, onFailed: (error: Error) => void): Submitting {
+export function useSubmit(onDone: () => void, onFailed: (error: Error) => void): Submitting {
   const client = useQueryClient()
   const [, go] = useLocation()
   const [isBusy, setBusy] = useState(false)
@@ -26,7 +26,7 @@ export function useSubmit(parent: Parent | null, onDone: () => void, onFailed: (
     isSending.current = true
     setBusy(true)
     try {
-      const job = await send(request, parent, keyFor(JSON.stringify(request)))
+      const job = await send(request, keyFor(JSON.stringify(request)))
       forgetKey()
       onDone()
       client.setQueryData(keys.job(job.id), job)

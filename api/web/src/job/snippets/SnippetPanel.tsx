@@ -28,8 +28,7 @@ export interface SnippetPanelProps {
 }
 
 export function SnippetPanel({ job, tab, language, onLanguage }: SnippetPanelProps) {
-  const { me } = useRights()
-  const asksForTokens = me.access === "tokens"
+  const { asksForTokens } = useRights()
   return (
     <Section
       title="As a command"

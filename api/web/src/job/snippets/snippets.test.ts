@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest"
 
 import type { Job } from "../../api/types"
+import type { Service } from "../../format/commands"
 import { pythonLiteral } from "./pythonLiteral"
-import { snippetsFor, type Service, type TabPath } from "./snippets"
+import { snippetsFor, type TabPath } from "./snippets"
 
 const HERE: Service = { url: "http://127.0.0.1:8000", asksForTokens: false }
 const FAR: Service = { url: "https://gpu.example.org/rankzero", asksForTokens: true }

@@ -1,5 +1,6 @@
 /** What a tab shows, as commands: of the command line, of curl, and as a program in Python. */
 import type { Job } from "../../api/types"
+import { Wording, type Service } from "../../format/commands"
 import { pythonLiteral } from "./pythonLiteral"
 
 export type TabPath = "" | "metrics" | "logs" | "checkpoints" | "timeline" | "spec"
@@ -11,16 +12,6 @@ export interface Snippet {
   curl: string
   python: string
 }
-
-/** The service that they are for. */
-export interface Service {
-  /** Its address, without a slash at its end. */
-  url: string
-  /** Whether it asks for a token; the text of one never gets into a snippet. */
-  asksForTokens: boolean
-}
-
-const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"])
 
 export function snippetsFor(tab: TabPath, job: Job, service: Service): Snippet[] {
   const to = new Wording(service)
@@ -148,50 +139,4 @@ export function specNow({
   labels,
 }: Pick<Job, "spec" | "priority" | "labels">): Record<string, unknown> {
   return { ...spec, priority, labels }
-}
-
-class Wording {
-  readonly #service: Service
-  /** By http, and not on this machine: the command sends a token there only when it is told to. */
-  readonly #isInsecure: boolean
-
-  constructor(service: Service) {
-    this.#service = service
-    const { protocol, hostname } = new URL(service.url)
-    this.#isInsecure = service.asksForTokens && protocol === "http:" && !LOOPBACK.has(hostname)
-  }
-
-  cli(command: string): string {
-    // Before any redirection, and behind the command's own words.
-    const [words = command, into] = command.split(" > ")
-    const trusted = this.#isInsecure ? "RANKZERO_INSECURE=1 " : ""
-    return `${trusted}rankzero ${words} --url ${inQuotes(this.#service.url)}${into === undefined ? "" : ` > ${into}`}`
-  }
-
-  curl(path: string, flags = ""): string {
-    return ["curl -sSf", flags, ...this.#authorization(), inQuotes(this.#service.url + path)]
-      .filter((each) => each !== "")
-      .join(" ")
-  }
-
-  curlWith(path: string, body: unknown): string {
-    const flags = `-H 'Content-Type: application/json' --data-binary @-`
-    return `${this.curl(path, flags)} <<'BODY'\n${JSON.stringify(body, null, 2)}\nBODY`
-  }
-
-  python(...lines: string[]): string {
-    const insecure = this.#isInsecure ? ", insecure=True" : ""
-    const token = this.#service.asksForTokens ? "  # its token is that of rankzero login, or RANKZERO_TOKEN" : ""
-    const client = `client = Client(${JSON.stringify(this.#service.url)}${insecure})${token}`
-    return ["from rankzero import Client", "", client, ...lines].join("\n")
-  }
-
-  #authorization(): string[] {
-    return this.#service.asksForTokens ? [`-H "Authorization: Bearer $RANKZERO_TOKEN"`] : []
-  }
-}
-
-/** A word of a shell's command, whatever stands in it. */
-function inQuotes(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
