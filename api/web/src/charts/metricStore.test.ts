@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 
 import type { Metric } from "../api/types"
-import { MetricStore, POINTS } from "./metricStore"
+import { MetricStore, POINTS, pointsOf } from "./metricStore"
 
 function metric(step: number, value = step, attempt = 1): Metric {
   return { name: "loss", step, epoch: 1, attempt, at: "2026-01-01T00:00:00Z", value, kind: null }
@@ -84,4 +84,10 @@ it("reads a job once more when it ends, and once more when it ends again", async
   store.loadEnded([8])
   store.loadEnded([7, 8])
   expect(read).toHaveBeenCalledTimes(4)
+})
+
+it("asks for no more values than an answer has, of many metrics for fewer of each", () => {
+  expect([0, 1, 60].map(pointsOf)).toEqual([POINTS, POINTS, POINTS])
+  for (const metrics of [67, 500, 40_000]) expect(pointsOf(metrics) * metrics).toBeLessThanOrEqual(100_000)
+  expect(pointsOf(500)).toBeGreaterThan(150)
 })

@@ -7,8 +7,17 @@ import { grouped } from "./grouped"
 /** By metric's name. */
 export type Curves = ReadonlyMap<string, Curve>
 
-/** Points of each series that are asked for and kept. */
+/** Points of each series that are asked for and kept, where there are not too many series. */
 export const POINTS = 1_500
+
+/** Values that the API puts into one answer at most; the share of room is for metrics that come while they are counted. */
+const MOST_VALUES = 100_000
+const ROOM = 1.1
+
+/** Return how many points of each can be asked for where a job has so many metrics. */
+export function pointsOf(metrics: number): number {
+  return Math.max(2, Math.min(POINTS, Math.floor(MOST_VALUES / (ROOM * Math.max(1, metrics)))))
+}
 
 /** How long news are gathered before curves are drawn anew. */
 const GATHER_MS = 400

@@ -127,7 +127,7 @@ function logRange(low: number | null, high: number | null): uPlot.Range.MinMax {
   return low === null || high === null ? [0.1, 10] : uPlot.rangeLog(low, high, 10, false)
 }
 
-/** There is no half a step. */
+/** There is no half a step; a job may count them up to 2^53. */
 function wholeSteps(): number[] {
-  return Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
+  return Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
 }

@@ -5,7 +5,7 @@ import { useMemo } from "react"
 import { api, data } from "../api/client"
 import { stepsWithin, type Axis, type Origin, type Range, type Steps } from "./axis"
 import { EMPTY, united } from "./curve"
-import { NO_CURVES, POINTS, takenIn, type Curves } from "./metricStore"
+import { NO_CURVES, pointsOf, takenIn, type Curves } from "./metricStore"
 
 interface Wanted {
   job: number
@@ -22,7 +22,7 @@ export function useDetail(
   const queries = jobs.flatMap(({ job, origin }) => {
     const curves = known.get(job)
     const steps = zoom && curves ? stepsWithin(curves.values(), zoom, axis, origin) : null
-    return steps ? [detailQuery(job, steps)] : []
+    return steps ? [detailQuery(job, steps, pointsOf(curves?.size ?? 0))] : []
   })
   // One value as long as nothing of it changes: curves are not put together anew with each movement of the mouse.
   const details = useQueries({ queries, combine: answers })
@@ -38,15 +38,15 @@ interface Detail {
   curves: Curves
 }
 
-function detailQuery(job: number, { from, to }: Steps) {
+function detailQuery(job: number, { from, to }: Steps, points: number) {
   return queryOptions({
-    queryKey: ["metric-detail", job, from, to],
+    queryKey: ["metric-detail", job, from, to, points],
     // What is added or measured again meanwhile comes by the stream.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
     structuralSharing: false,
     queryFn: async ({ signal }): Promise<Detail> => {
-      const query = { points: POINTS, from_step: from, ...(to === null ? {} : { to_step: to }) }
+      const query = { points, from_step: from, ...(to === null ? {} : { to_step: to }) }
       const answer = await data(api.GET("/jobs/{job_id}/metrics", { params: { path: { job_id: job }, query }, signal }))
       return { job, curves: takenIn(NO_CURVES, answer.items) }
     },

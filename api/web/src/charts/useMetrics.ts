@@ -6,7 +6,7 @@ import { isPassing } from "../api/problems"
 import { isOver } from "../api/states"
 import type { Job } from "../api/types"
 import { useFeed } from "../live/useFeed"
-import { MetricStore, POINTS, type Snapshot } from "./metricStore"
+import { MetricStore, pointsOf, type Snapshot } from "./metricStore"
 
 /** A stream that has not begun by then, as with too many tabs, is not waited for before anything is shown. */
 const STREAM_MS = 1_500
@@ -53,9 +53,11 @@ const LONGEST_WAIT_MS = 5_000
 
 /** A service that is away comes back, and the curves with it, as with all else that the page asks for. */
 async function read(job: number, signal: AbortSignal) {
-  const params = { path: { job_id: job }, query: { points: POINTS } }
+  const path = { job_id: job }
   for (let wait_ms = FIRST_WAIT_MS; ; wait_ms = Math.min(2 * wait_ms, LONGEST_WAIT_MS)) {
     try {
+      const names = await data(api.GET("/jobs/{job_id}/metrics/names", { params: { path }, signal }))
+      const params = { path, query: { points: pointsOf(names.items.length) } }
       return (await data(api.GET("/jobs/{job_id}/metrics", { params, signal }))).items
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error
