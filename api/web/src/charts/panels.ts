@@ -15,6 +15,8 @@ interface Section {
 /** What a metric without a prefix stands under. */
 const OTHER = "other"
 const FIRST = ["train", "val", "test"]
+/** What says how it works rather than what comes of it. */
+const LAST = ["lr", "images_per_s"]
 
 /** Return a chart for each metric, in parts by prefix; `isTogether`: one chart for `train/loss` and `val/loss`, in one part. */
 export function sectionsOf(names: Iterable<string>, { isTogether }: { isTogether: boolean }): Section[] {
@@ -25,7 +27,8 @@ export function sectionsOf(names: Iterable<string>, { isTogether }: { isTogether
       title: its.length === 1 ? (its[0] ?? title) : title,
       names: its,
     }))
-    return panels.length === 0 ? [] : [{ title: "All metrics", panels }]
+    const inOrder = panels.toSorted((one, other) => weight(one.title) - weight(other.title))
+    return panels.length === 0 ? [] : [{ title: "All metrics", panels: inOrder }]
   }
   const byPrefix = grouped(sorted, prefixOf)
   return [...byPrefix].map(([title, its]) => ({ title, panels: its.map((name) => ({ title: name, names: [name] })) }))
@@ -42,7 +45,19 @@ function leafOf(name: string): string {
 }
 
 function byPart(one: string, other: string): number {
-  return rank(one) - rank(other) || compare(prefixOf(one), prefixOf(other)) || compare(one, other)
+  return (
+    rank(one) - rank(other) ||
+    compare(prefixOf(one), prefixOf(other)) ||
+    weight(one) - weight(other) ||
+    compare(one, other)
+  )
+}
+
+/** Losses come first in their part. */
+function weight(name: string): number {
+  const leaf = leafOf(name)
+  if (leaf.endsWith("loss")) return 0
+  return LAST.includes(leaf) ? 2 : 1
 }
 
 function rank(name: string): number {
