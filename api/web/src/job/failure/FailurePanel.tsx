@@ -7,7 +7,7 @@ import type { Failure } from "../../api/types"
 import { causeInWords } from "../../format/reasons"
 import { adviceOn } from "./advice"
 import classes from "./FailurePanel.module.css"
-import { plainText, repeats } from "./printed"
+import { endOf, plainText, repeats } from "./printed"
 
 interface FailurePanelProps {
   jobId: number
@@ -69,12 +69,21 @@ export function FailurePanel({ jobId, failure, attempt, isFinal }: FailurePanelP
 
 function Printed({ title, text, isOpen }: { title: string; text: string; isOpen: boolean }) {
   return (
-    <details open={isOpen} className={classes.details}>
+    <details
+      open={isOpen}
+      className={classes.details}
+      onToggle={({ currentTarget }) => toEnd(currentTarget.querySelector("pre"))}
+    >
       <summary>{title}</summary>
       {/* A region that scrolls must be reachable by keyboard. */}
-      <Box component="pre" role="region" aria-label={title} tabIndex={0} className={classes.printed}>
-        {text}
+      <Box component="pre" ref={toEnd} role="region" aria-label={title} tabIndex={0} className={classes.printed}>
+        {endOf(text)}
       </Box>
     </details>
   )
+}
+
+/** What was raised stands in the last line. */
+function toEnd(printed: HTMLPreElement | null): void {
+  if (printed) printed.scrollTop = printed.scrollHeight
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 
 import { adviceOn } from "./advice"
-import { plainText, repeats } from "./printed"
+import { endOf, plainText, repeats } from "./printed"
 
 it("A rank's colours are left out of plain text", () => {
   expect(plainText("\u001b[31mred\u001b[0m and plain\n")).toBe("red and plain")
@@ -23,4 +23,13 @@ it("A cause of a later release is advised on too", () => {
   expect(adviceOn("lost")).toBe(
     "Its host or supervisor went away. Once it is back, retry it: it goes on from its last checkpoint.",
   )
+})
+
+it("Of a very long traceback its last lines are shown, and how much is left out", () => {
+  const long = `${"  File x\n".repeat(100_000)}ValueError: no such class`
+  expect(endOf(long)).toMatch(/^… [\d,. ]+ characters before this are left out …\n {2}File x\n/)
+  expect(endOf(long).endsWith("ValueError: no such class")).toBe(true)
+  expect(endOf(long).length).toBeLessThan(70_000)
+  expect(endOf("x".repeat(100_000)).length).toBeLessThan(70_000)
+  expect(endOf("short")).toBe("short")
 })
