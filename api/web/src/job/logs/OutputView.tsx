@@ -1,7 +1,8 @@
 /** A part of a job's output: followed, paused, searched, and read back as somebody scrolls up. */
-import { Button, Checkbox, Group, Stack, Text } from "@mantine/core"
+import { Anchor, Button, Checkbox, Group, Stack, Text } from "@mantine/core"
 import { useClipboard, useLocalStorage } from "@mantine/hooks"
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore, type ReactNode } from "react"
+import { Link } from "wouter"
 
 import { isOver } from "../../api/states"
 import type { Job } from "../../api/types"
@@ -176,7 +177,12 @@ export function OutputView({ job, part, hasRanks, hasAttempts, children }: Outpu
           <Loading what="output" />
         ) : (
           <Text size="sm" p="md">
-            {hasEnded ? "Nothing was printed." : "Nothing was printed yet. Lines are shown as they come."}
+            {hasEnded ? "Nothing was printed." : "Nothing was printed yet. Lines are shown as they come."} What a recipe
+            tells of its work is in the{" "}
+            <Anchor component={Link} href={`/jobs/${job.id}/timeline`} size="sm" underline="always">
+              timeline
+            </Anchor>
+            .
           </Text>
         )}
       </Region>
