@@ -7,20 +7,18 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 
 import psutil
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 from sqlalchemy import insert, text
 from sqlalchemy.orm import Session
 
 from api.web.inputs import WEB
 from benchmarks.report import Line, spread
+from benchmarks.watching import FRAME_MS, Traffic, forget, limit, smoothness, watched_page
 from jobs.database import Database, upgrade
 from jobs.planning import plan_once
 from jobs.spec import JobSpec
@@ -44,18 +42,11 @@ STEPS_PER_S = 20
 WRITES_PER_S = 4
 """As often as a supervisor ships."""
 SCROLLS, SCROLL_PX = 120, 1_200
-FRAME_MS = 1000 / 60
+MOST_SERVED_MS = 1_000
+"""What all requests of an opening may take in the API."""
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 UPLOT = WEB / "node_modules" / "uplot" / "dist" / "uPlot.iife.min.js"
 
-# A task of less than 50 ms is no entry: it delays no frame that anybody would miss.
-_WATCH = """
-window.watched = { tasks: [], frames: [] }
-new PerformanceObserver((list) => watched.tasks.push(...list.getEntries().map((entry) => entry.duration)))
-  .observe({ type: "longtask" })
-requestAnimationFrame(function frame(at) { watched.frames.push(at); requestAnimationFrame(frame) })
-"""
-_FORGET = "watched.tasks.length = 0; watched.frames.length = 0"
 _WHEN_DRAWN = """(many) => new Promise((resolve) => {
   requestAnimationFrame(function look(at) {
     if (document.querySelectorAll("figure canvas").length >= many) resolve(at)
@@ -75,21 +66,6 @@ _ALONE = """async ([path, names]) => {
   await new Promise(requestAnimationFrame)
   return performance.now() - began
 }"""
-
-
-@dataclass(frozen=True)
-class Smoothness:
-    """How a page fared while it was watched."""
-
-    longest_ms: float
-    """The longest task; 0 where none took 50 ms."""
-    frames: int
-    dropped: int
-    """Frames of 60 a second that did not come."""
-
-    def __str__(self) -> str:
-        longest = f"longest task {self.longest_ms:.0f} ms" if self.longest_ms else "no task of 50 ms"
-        return f"{longest}; {self.frames} frames, {self.dropped} dropped"
 
 
 def measure(say: Callable[[str], None]) -> list[Line]:
@@ -118,14 +94,15 @@ def _openings(browser: Browser, api: ApiServer, placement: Placement, say: Calla
     process = psutil.Process(api.pid)
     served, used, ready, alone = [], [], [], []
     for turn in range(TURNS):
-        with _page(browser) as page:
+        with watched_page(browser) as page:
+            traffic = Traffic(page)
             logged, before = api.log.stat().st_size, _cpu_ms(process)
             page.goto(f"{api.url}/ui/jobs/{placement.job_id}/metrics")
             ready.append(page.evaluate(_WHEN_DRAWN, len(NAMES)))
-            page.wait_for_timeout(500)  # what else the page asks for once its charts are there
+            traffic.wait_for_quiet()  # what else the page asks for once its charts are there
             served.append(sum(_request_ms(api.log, after=logged)))
             used.append(_cpu_ms(process) - before)
-        with _page(browser) as page:
+        with watched_page(browser) as page:
             page.goto(f"{api.url}/healthz")
             page.add_script_tag(path=UPLOT)
             path = f"/jobs/{placement.job_id}/metrics?points={POINTS}"
@@ -136,7 +113,7 @@ def _openings(browser: Browser, api: ApiServer, placement: Placement, say: Calla
     return [
         Line(
             f"{series}: all requests of an opening in the API",
-            f"{spread(served, 'ms')}, of it CPU {spread(used, 'ms')}",
+            f"{spread(served, 'ms')} ({limit(max(served), MOST_SERVED_MS)}), of it CPU {spread(used, 'ms')}",
         ),
         Line(
             f"{series}: until all are drawn, nothing cached",
@@ -150,56 +127,39 @@ def _openings(browser: Browser, api: ApiServer, placement: Placement, say: Calla
 def _growing(browser: Browser, api: ApiServer, placement: Placement, say: Callable[[str], None]) -> Line:
     """The same charts while values come."""
     say(f"dashboard: {STEPS_PER_S * len(NAMES)} new values a second, for {WRITING_S} s …")
-    with _page(browser) as page:
+    with watched_page(browser) as page:
+        traffic = Traffic(page)
         page.goto(f"{api.url}/ui/jobs/{placement.job_id}/metrics")
         page.evaluate(_WHEN_DRAWN, len(NAMES))
-        page.wait_for_timeout(1000)
-        page.evaluate(_FORGET)
+        traffic.wait_for_quiet()
+        forget(page)
         writer = threading.Thread(target=_write, args=(api.database, placement))
         writer.start()
         while writer.is_alive():
             page.wait_for_timeout(250)
-        smoothness = _smoothness(page)
-        last = page.get_by_role("figure", name=NAMES[0], exact=True)
-        assert last.get_by_text(_shown(STEPS + WRITING_S * STEPS_PER_S - 1)).is_visible()
-    return Line(f"charts while {STEPS_PER_S * len(NAMES)} values a second come", str(smoothness))
+        chart = page.get_by_role("figure", name=NAMES[0], exact=True)
+        chart.get_by_text(_shown(STEPS + WRITING_S * STEPS_PER_S - 1)).first.wait_for()
+        smooth = smoothness(page)
+    return Line(f"charts while {STEPS_PER_S * len(NAMES)} values a second come", str(smooth))
 
 
 def _scrolling(browser: Browser, api: ApiServer, say: Callable[[str], None]) -> Line:
     """The table of all jobs, by the wheel."""
     say(f"dashboard: scrolling a table of {JOBS:,} jobs …")
-    with _page(browser) as page:
+    with watched_page(browser) as page:
+        traffic = Traffic(page)
         page.goto(f"{api.url}/ui/jobs")
         table = page.get_by_role("region", name="Jobs", exact=True)
         table.get_by_role("row").nth(5).wait_for()
-        page.wait_for_timeout(1000)
+        traffic.wait_for_quiet()
         table.hover()
-        page.evaluate(_FORGET)
+        forget(page)
         for _ in range(SCROLLS):
             page.mouse.wheel(0, SCROLL_PX)
             page.wait_for_timeout(FRAME_MS)
-        smoothness = _smoothness(page)
+        smooth = smoothness(page)
         passed = table.evaluate("(region) => region.scrollTop")
-    return Line(f"{JOBS:,} jobs, {passed:,.0f} pixels of them scrolled past", str(smoothness))
-
-
-@contextmanager
-def _page(browser: Browser) -> Iterator[Page]:
-    """A page of a browser that has kept nothing, tall enough for all charts."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1100})
-    try:
-        context.add_init_script(_WATCH)
-        yield context.new_page()
-    finally:
-        context.close()
-
-
-def _smoothness(page: Page) -> Smoothness:
-    watched = page.evaluate("watched")
-    frames: list[float] = watched["frames"]
-    gaps = [later - earlier for earlier, later in pairwise(frames)]
-    dropped = sum(max(0, round(gap / FRAME_MS) - 1) for gap in gaps)
-    return Smoothness(max(watched["tasks"], default=0.0), len(frames), dropped)
+    return Line(f"{JOBS:,} jobs, {passed:,.0f} pixels of them scrolled past", str(smooth))
 
 
 def _request_ms(log: Path, *, after: int) -> list[float]:
@@ -222,7 +182,6 @@ def _write(database: Database, placement: Placement) -> None:
         with database.session_scope() as session:
             reports.add_metrics(session, placement, _points(first, first + steps))
         time.sleep(max(0.0, began + (write + 1) / WRITES_PER_S - time.monotonic()))
-    time.sleep(2)  # for the last of them to come by the stream
 
 
 def _seed(database: Database, say: Callable[[str], None]) -> Placement:
