@@ -12,7 +12,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import errors, observing, schema
 from api.bodies import AnnouncedLimit, refuse_ambiguous
-from api.dashboard import STATIC, add_dashboard
+from api.bundle import STATIC
+from api.dashboard import add_dashboard
 from api.docs_page import add_docs
 from api.feed.places import Places
 from api.feed.reader import FeedReader, reader_of

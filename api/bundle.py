@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+STATIC = Path(__file__).with_name("static")
+"""Where the build puts it, and the service looks for it."""
 MANIFEST = "build.json"
 PAGE = "index.html"
 HEAD = b"<head>"

@@ -2,7 +2,9 @@
 
 import gzip
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
@@ -14,13 +16,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from api.bundle import HEAD, MANIFEST, PAGE, Bundle, BundleError, File, read
 from jobs.access import Access
 
-STATIC = Path(__file__).with_name("static")
 HASHED = "assets/"
 """Where the build puts files whose names have a digest of their content in them: such a name is never another file."""
 BELOW = "ui/"
 """Where a browser is sent to from `/` and `/ui`: relative to these, whatever prefix a proxy has put before them."""
 DEEPEST = 16
 """Slashes in the path of a page: no page of the dashboard comes near this."""
+AGAIN_S = 1.0
+"""How long a build that cannot be read is left alone: reading one takes longer than any other answer."""
 MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -72,34 +75,54 @@ says what is in its way:</p>
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True)
+class Site:
+    """What browsers get of one build."""
+
+    files: Mapping[str, File]
+    pages: Sequence[File]
+    """The page, by how many folders below `/ui/` it is."""
+
+
 class Newest:
-    """The newest bundle in a folder, held in memory. One that appears or is replaced counts from the next request on.
+    """The newest build in a folder, held in memory. One that appears or is replaced counts from the next request on.
 
     One that goes away stays in memory: for an instant of each replacement there is none in the folder.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, access: Access) -> None:
         self._manifest = folder / MANIFEST
+        self._access = access
         self._lock = threading.Lock()
-        self._looked_at: tuple[int, int] | None = None
-        self._bundle: Bundle | None = None
+        self._held: tuple[int, int] | None = None
+        self._damaged: tuple[int, int] | None = None
+        self._look_again = 0.0
+        self._site: Site | None = None
 
-    def bundle(self) -> Bundle | None:
+    def site(self) -> Site | None:
         """Return it; None where there has been none yet."""
         try:
             found = self._manifest.stat()
         except OSError:
-            return self._bundle
+            return self._site
         edition = (found.st_ino, found.st_mtime_ns)
         with self._lock:
-            if edition != self._looked_at:
-                try:
-                    self._bundle = read(self._manifest.parent)
-                    self._looked_at = edition
-                except BundleError as error:
-                    # Between two builds, and gone with the next request; or for good, and then each request says so.
-                    log.warning("dashboard_unreadable", error=str(error))
-            return self._bundle
+            is_left_alone = edition == self._damaged and time.monotonic() < self._look_again
+            if edition != self._held and not is_left_alone:
+                self._look_at(edition)
+            return self._site
+
+    def _look_at(self, edition: tuple[int, int]) -> None:
+        try:
+            bundle = read(self._manifest.parent)
+        except BundleError as error:
+            # Between two builds, and gone with the next request; or for good, and then the log says so once.
+            if edition != self._damaged:
+                log.warning("dashboard_unreadable", error=str(error))
+            self._damaged, self._look_again = edition, time.monotonic() + AGAIN_S
+        else:
+            pages = [_page(bundle, depth, self._access) for depth in range(DEEPEST + 1)]
+            self._site, self._held, self._damaged = Site(bundle.files, pages), edition, None
 
 
 def add_dashboard(app: FastAPI, folder: Path, *, access: Access) -> None:
@@ -107,7 +130,7 @@ def add_dashboard(app: FastAPI, folder: Path, *, access: Access) -> None:
 
     `access` is how the API knows who asks: the page is told, and asks for a token without a request that fails first.
     """
-    newest = Newest(folder)
+    newest = Newest(folder, access)
 
     def root(request: Request) -> Response:
         if "text/html" not in request.headers.get("accept", ""):
@@ -119,16 +142,16 @@ def add_dashboard(app: FastAPI, folder: Path, *, access: Access) -> None:
 
     def file(request: Request) -> Response:
         path: str = request.path_params["path"]
-        bundle = newest.bundle()
-        found = None if bundle is None else bundle.files.get(path)
+        site = newest.site()
+        found = None if site is None else site.files.get(path)
         if found is not None and path != PAGE:
             return _answer(request, found, path)
         depth = _depth(request)
         if not (_is_page(path) and 0 <= depth <= DEEPEST):
             raise HTTPException(404)
-        if bundle is None:
+        if site is None:
             return HTMLResponse(NOT_BUILT, 503, headers=GUARDS | {"Cache-Control": "no-store"})
-        return _answer(request, _page(bundle, depth, access), PAGE)
+        return _answer(request, site.pages[depth], PAGE)
 
     app.add_route("/", root, include_in_schema=False)
     app.add_route("/ui", without_slash, include_in_schema=False)

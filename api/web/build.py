@@ -18,11 +18,10 @@ from functools import cached_property
 from pathlib import Path
 
 from api import bundle
-from api.bundle import Bundle, BundleError
+from api.bundle import STATIC, Bundle, BundleError
 from api.web import inputs
 from api.web.node import BuildError, Node, NoNodeError, find_node
 
-STATIC = inputs.WEB.with_name("static")
 MOST_BYTES = 350_000
 """What a browser may load of the dashboard, compressed: more is slow on a phone."""
 CHECKS = {

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from api import bundle
-from api.dashboard import STATIC
+from api.bundle import STATIC
 from api.web import inputs
 from jobs.sealing import make_key
 from rankzero.client import Client

@@ -57,7 +57,7 @@ NOWHERE = {
     "make check": "it is what runs beside the tests",
     "make audit": "it is what runs beside the tests",
     "make test": "it is what runs this",
-    "make dashboard": "it is what runs before the tests; tests/unit/test_dashboard_build.py has it",
+    "make dashboard": "it is what runs before the tests; tests/integration/test_dashboard_build.py has it",
     "make dist": "tests/integration/test_dashboard.py makes a wheel; this one would be left in the folder",
     "make format": "it changes the files that are tested",
     "make faults": "an hour; its parts are tests/faults/test_matrix.py and test_races.py",

@@ -12,6 +12,7 @@ from jobs.sealing import make_key
 from tests.api_server import ApiServer
 from tests.conftest import drop
 from tests.integration.guarded_api import GuardedApi
+from tests.integration.small_dashboard import Clone
 from tests.servers import PostgresServer
 
 
@@ -59,6 +60,21 @@ def keyed(api_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     make_key(folder / "key")
     with ApiServer(api_database, folder, key_file=folder / "key") as server:
         yield server
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Clone:
+    """A repository with a dashboard of a few lines, which is not built."""
+    return Clone(tmp_path)
+
+
+@pytest.fixture
+def built(clone: Clone) -> Clone:
+    """One with Node 22.12.0, whose dashboard is built."""
+    clone.install_node("22.12.0")
+    done = clone.build()
+    assert done.returncode == 0, done.stderr
+    return clone
 
 
 @contextmanager

@@ -1,91 +1,20 @@
-"""`/ui/`: what browsers get of the dashboard, from a service that runs while it is built."""
+"""`/ui/`: what browsers get of a dashboard that is built."""
 
-import http.client
 import re
-import shutil
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urljoin
-from zipfile import ZipFile
 
-import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from api import bundle
 from api.app import create_app
 from api.dashboard import GUARDS
 from jobs import tokens
 from jobs.access import Access, Role
-from tests.api_server import ApiServer
-from tests.children import start_child
 from tests.integration.conftest import copy_of_sqlite
-from tests.waiting import wait_until
-
-ROOT = Path(__file__).parents[2]
-PAGE = """<!doctype html>
-<html>
-  <head>
-    <script type="module" src="./assets/index-1f.js"></script>
-  </head>
-  <body></body>
-</html>
-"""
-SCRIPT = "export const words = 'of the dashboard'\n" * 50
-BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Accept-Encoding": "gzip, deflate, br"}
-PLAIN = {"Accept-Encoding": "identity"}
-SERVE = (
-    "import sys; from pathlib import Path; from api import dashboard; dashboard.STATIC = Path(sys.argv.pop(1)); "
-    "from api.__main__ import main; main()"
-)
-"""`python -m api` with another folder of the dashboard."""
-
-
-class Serving(ApiServer):
-    """The API with a dashboard of the tests, or none."""
-
-    def __init__(self, database_url: str, folder: Path, **settings: Any) -> None:
-        super().__init__(database_url, folder, **settings)
-        self.static = folder / "static"
-
-    def start(self) -> None:
-        """Start it and return once it answers."""
-        command = [sys.executable, "-c", SERVE, str(self.static), "--port", str(self.port)]
-        self._process = start_child(command, log=self.log, folder=self._folder, environment=self._environment)
-        wait_until(self._answers, timeout_s=30, what=lambda: f"the API to answer; its log:\n{self.log.read_text()}")
-
-    def build(self, page: str = PAGE, **assets: str) -> None:
-        """Put a build in place, as the build does."""
-        new = self.static.with_name("new")
-        write_build(new, page, **assets)
-        if self.static.exists():
-            self.static.rename(self.static.with_name("old"))
-        new.rename(self.static)
-        shutil.rmtree(self.static.with_name("old"), ignore_errors=True)
-
-    def raw(self, path: str, method: str = "GET") -> http.client.HTTPResponse:
-        """Ask for exactly this path, which clients would tidy up."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
-        connection.request(method, path, headers={"Accept": "text/html"})
-        answer = connection.getresponse()
-        answer.read()
-        connection.close()
-        return answer
-
-
-def write_build(folder: Path, page: str = PAGE, **assets: str) -> None:
-    (folder / "assets").mkdir(parents=True)
-    (folder / "index.html").write_text(page)
-    (folder / "favicon.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    (folder / "assets" / "inter-0a.woff2").write_bytes(b"wOF2" + bytes(range(256)))
-    for name, text in ({"index-1f": SCRIPT} | assets).items():
-        (folder / "assets" / f"{name}.js").write_text(text)
-    bundle.complete(folder, inputs="of the tests", node=22)
+from tests.integration.served_dashboard import BROWSER, PAGE, PLAIN, SCRIPT, Serving, write_build
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +22,6 @@ def api(migrated_sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("api")
     with Serving(copy_of_sqlite(migrated_sqlite_template, folder), folder) as server:
         server.build()
-        yield server
-
-
-@pytest.fixture
-def own_api(migrated_sqlite_template: Path, tmp_path: Path) -> Iterator[Serving]:
-    """One that has no dashboard yet."""
-    with Serving(copy_of_sqlite(migrated_sqlite_template, tmp_path), tmp_path) as server:
         yield server
 
 
@@ -113,10 +35,6 @@ def guarded_api(migrated_sqlite_template: Path, tmp_path_factory: pytest.TempPat
     server.build()
     with server:
         yield server
-
-
-def script_of(api: Serving, **headers: str) -> httpx2.Response:
-    return api.http.get("/ui/assets/index-1f.js", headers=PLAIN | headers)
 
 
 def test_a_browser_is_led_from_the_root_to_the_dashboard(api: Serving) -> None:
@@ -304,79 +222,3 @@ def test_on_its_own_machine_it_is_not_served_under_another_name(api: Serving) ->
 
 def test_it_is_no_part_of_the_schema(api: Serving) -> None:
     assert not [path for path in api.http.get("/openapi.json").json()["paths"] if path == "/" or path.startswith("/ui")]
-
-
-def test_a_build_that_is_missing_is_told_of_until_it_is_there_with_no_restart(own_api: Serving) -> None:
-    missing = own_api.http.get("/ui/jobs", headers=BROWSER)
-    assert (missing.status_code, missing.headers["Cache-Control"]) == (503, "no-store")
-    assert "make dashboard" in missing.text
-    assert "python -m api.web.build" in missing.text
-    assert missing.headers.items() >= {name.lower(): value for name, value in GUARDS.items()}.items()
-    assert script_of(own_api).status_code == 404
-    assert own_api.http.get("/jobs").status_code == 200
-
-    own_api.build()
-    assert PAGE[-20:] in own_api.http.get("/ui/jobs", headers=BROWSER).text
-
-
-def test_a_build_that_replaces_another_one_counts_at_once(own_api: Serving) -> None:
-    own_api.build()
-    assert script_of(own_api).status_code == 200
-    own_api.build(PAGE.replace("index-1f", "index-2e"), **{"index-2e": "export const newer = true"})
-    assert "index-2e" in own_api.http.get("/ui/", headers=BROWSER).text
-    assert own_api.http.get("/ui/assets/index-2e.js").text == "export const newer = true"
-
-
-def test_while_builds_replace_one_another_every_answer_is_of_one_of_them(own_api: Serving) -> None:
-    own_api.build("<head>0", **{"of-0": "0"})
-    assert own_api.http.get("/ui/").status_code == 200
-    told: list[tuple[int, str]] = []
-    over = threading.Event()
-
-    def reload() -> None:
-        with httpx2.Client(base_url=own_api.url) as client:
-            while not over.is_set():
-                answer = client.get("/ui/")
-                told.append((answer.status_code, re.sub(r"<[^>]*>", "", answer.text)))
-
-    browser = threading.Thread(target=reload)
-    browser.start()
-    for number in range(1, 60):
-        own_api.build(f"<head>{number}", **{f"of-{number}": str(number)})
-    wait_until(lambda: told[-1] == (200, "59"), timeout_s=10, what="the last build to be served")
-    over.set()
-    browser.join()
-
-    assert {status for status, _ in told} == {200}
-    numbers = [int(number) for _, number in told]
-    assert numbers == sorted(numbers)
-    assert len(set(numbers)) > 5
-
-
-def test_a_build_that_is_damaged_is_not_served_and_the_log_says_so(own_api: Serving) -> None:
-    own_api.build()
-    (own_api.static / "assets" / "index-1f.js").write_text("something else")
-    assert own_api.http.get("/ui/", headers=BROWSER).status_code == 503
-    assert "dashboard_unreadable" in own_api.log.read_text()
-    assert "index-1f.js is not the file that was built" in own_api.log.read_text()
-
-
-def test_the_wheel_has_the_dashboard_and_none_of_its_sources(tmp_path: Path) -> None:
-    context = tmp_path / "context"
-    (context / "api").mkdir(parents=True)
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, context)
-    for path in (ROOT / "api").glob("*.py"):
-        shutil.copy(path, context / "api")
-    write_build(context / "api" / "static")
-    (context / "api" / "web" / "src").mkdir(parents=True)
-    for name in ("__init__.py", "build.py", "package.json", "src/main.ts"):
-        (context / "api" / "web" / name).write_text("")
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--quiet"]
-    subprocess.run([*pip, "--wheel-dir", str(tmp_path), "."], cwd=context, check=True)
-
-    (wheel,) = tmp_path.glob("rankzero-*.whl")
-    with ZipFile(wheel) as archive:
-        archive.extractall(tmp_path / "installed")
-    assert bundle.read(tmp_path / "installed" / "api" / "static") == bundle.read(context / "api" / "static")
-    assert not (tmp_path / "installed" / "api" / "web").exists()

