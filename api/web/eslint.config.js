@@ -14,7 +14,7 @@ const BELOW_PAGES = ["charts", "keys", "parts", "session", "live", "api", "forma
 const MAY_IMPORT = {
   charts: ["parts", "live", "api", "settings", "format"],
   keys: ["parts", "api"],
-  parts: ["api", "settings", "format"],
+  parts: ["api", "settings", "format", "place"],
   session: ["parts", "api", "place"],
   live: ["api"],
   api: ["session/token", "parts/notices", "place"],

@@ -6,12 +6,9 @@ import { api, data } from "../api/client"
 import { isPassing } from "../api/problems"
 import { connections, useConnection } from "../live/connections"
 
-const WORDS = {
-  live: "Live",
-  connecting: "Connecting…",
-  broken: "Connection lost, trying again…",
-  away: "The database does not answer, trying again…",
-}
+/** What a phone has room for, and what follows it elsewhere. */
+const SHORT = { live: "Live", connecting: "Connecting…", broken: "Connection lost", away: "Database away" }
+const REST = { live: "", connecting: "", broken: ", trying again…", away: ", trying again…" }
 const COLOURS = { live: "green", connecting: "gray", broken: "red", away: "red" }
 
 export function ConnectionBadge() {
@@ -30,7 +27,12 @@ export function ConnectionBadge() {
           background: `var(--mantine-color-${COLOURS[shown]}-7)`,
         }}
       />
-      <Text size="xs">{WORDS[shown]}</Text>
+      <Text size="xs">
+        {SHORT[shown]}
+        <Text span inherit visibleFrom="sm">
+          {REST[shown]}
+        </Text>
+      </Text>
       {connection === "broken" && (
         <Button variant="default" size="compact-xs" onClick={connections.retryNow}>
           Try now

@@ -1,17 +1,17 @@
 /** Which page is at which path; each is loaded when it is first shown. */
-import { lazy } from "react"
 import { Redirect, Route, Switch } from "wouter"
 
 import { Empty } from "../parts/Empty"
+import { lazyPart } from "../parts/lazyPart"
 
-const JobsPage = lazy(() => import("../jobs/Page"))
-const NewJobPage = lazy(() => import("../newJob/Page"))
-const JobPage = lazy(() => import("../job/Page"))
-const ComparePage = lazy(() => import("../compare/Page"))
-const HostsPage = lazy(() => import("../hosts/Page"))
-const AccessPage = lazy(() => import("../access/Page"))
-const WebhooksPage = lazy(() => import("../webhooks/Page"))
-const SettingsPage = lazy(() => import("../settings/Page"))
+const JobsPage = lazyPart(() => import("../jobs/Page"))
+const NewJobPage = lazyPart(() => import("../newJob/Page"))
+const JobPage = lazyPart(() => import("../job/Page"))
+const ComparePage = lazyPart(() => import("../compare/Page"))
+const HostsPage = lazyPart(() => import("../hosts/Page"))
+const AccessPage = lazyPart(() => import("../access/Page"))
+const WebhooksPage = lazyPart(() => import("../webhooks/Page"))
+const SettingsPage = lazyPart(() => import("../settings/Page"))
 
 export function Routes() {
   return (

@@ -1,18 +1,19 @@
 /** The hosts with their devices, and the plan: who runs where until when, and who comes next. */
 import { Code, Text } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
-import { lazy, Suspense } from "react"
+import { Suspense } from "react"
 import { Link, useSearchParams } from "wouter"
 
 import { hostsQuery } from "../api/queries"
 import { Empty } from "../parts/Empty"
 import { ErrorNote } from "../parts/ErrorNote"
+import { lazyPart } from "../parts/lazyPart"
 import { Loading } from "../parts/Loading"
 import { PageTitle } from "../parts/PageTitle"
 import { HostsView } from "./HostsView"
 import classes from "./Page.module.css"
 
-const QueueView = lazy(() => import("./queue/QueueView"))
+const QueueView = lazyPart(() => import("./queue/QueueView"))
 
 export default function HostsPage() {
   const [params] = useSearchParams()

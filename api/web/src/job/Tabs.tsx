@@ -1,10 +1,11 @@
 /** The tabs of a job: each is a path of its own, and is loaded when it is first shown. */
 import { Anchor, Button, Text } from "@mantine/core"
-import { lazy, Suspense, type ComponentType } from "react"
+import { Suspense, type ComponentType } from "react"
 import { Link, useSearchParams } from "wouter"
 
 import type { Job } from "../api/types"
 import { Empty } from "../parts/Empty"
+import { lazyPart } from "../parts/lazyPart"
 import { Loading } from "../parts/Loading"
 import { OverviewTab } from "./overview/OverviewTab"
 import type { TabPath } from "./snippets/snippets"
@@ -20,11 +21,11 @@ interface Tab {
 
 const TABS: readonly Tab[] = [
   { path: "", title: "Overview", Content: OverviewTab },
-  { path: "metrics", title: "Metrics", Content: lazy(() => import("./metrics/MetricsTab")) },
-  { path: "logs", title: "Logs", Content: lazy(() => import("./logs/LogsTab")) },
-  { path: "checkpoints", title: "Checkpoints", Content: lazy(() => import("./checkpoints/CheckpointsTab")) },
-  { path: "timeline", title: "Timeline", Content: lazy(() => import("./timeline/TimelineTab")) },
-  { path: "spec", title: "Spec", Content: lazy(() => import("./spec/SpecTab")) },
+  { path: "metrics", title: "Metrics", Content: lazyPart(() => import("./metrics/MetricsTab")) },
+  { path: "logs", title: "Logs", Content: lazyPart(() => import("./logs/LogsTab")) },
+  { path: "checkpoints", title: "Checkpoints", Content: lazyPart(() => import("./checkpoints/CheckpointsTab")) },
+  { path: "timeline", title: "Timeline", Content: lazyPart(() => import("./timeline/TimelineTab")) },
+  { path: "spec", title: "Spec", Content: lazyPart(() => import("./spec/SpecTab")) },
 ]
 
 export function Tabs({ job, tab }: { job: Job; tab: string | undefined }) {

@@ -7,7 +7,8 @@ import { useSettings } from "../settings/settings"
 export function Ago({ at }: { at: string }) {
   const { timeZone } = useSettings()
   const passed = secondsBetween(at, useNow())
-  const text = passed >= 0 ? `${duration(passed)} ago` : `in ${duration(-passed)}`
+  // Two clocks are never quite the same: what has just been is not still to come.
+  const text = Math.abs(passed) < 1 ? "now" : passed > 0 ? `${duration(passed)} ago` : `in ${duration(-passed)}`
   return (
     <time dateTime={at} title={dateTime(at, timeZone)}>
       {text}
