@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict
 
 from trainer.durable_files import write_atomic
 from trainer.errors import Cause, RunFailedError, RunInterruptedError, TrainingError
@@ -34,6 +34,18 @@ def traceback_of(error: BaseException) -> str:
         return encodable("".join(traceback.format_tb(error.__traceback__)) + type(error).__name__ + "\n")
 
 
+MOST, FIRST = 64 * 1024, 16 * 1024
+"""Characters of a traceback that are kept, and how many of them from its beginning: the end says what was raised."""
+
+
+def bounded(text: str) -> str:
+    """Return a traceback of a bounded length: it goes with every answer about the job, and a message may be megabytes."""
+    if len(text) <= MOST:
+        return text
+    gap = f"\n… of {len(text)} characters these are the first and the last …\n"
+    return text[:FIRST] + gap + text[FIRST + len(gap) - MOST :]
+
+
 _Text = Annotated[str, BeforeValidator(lambda text: encodable(text) if isinstance(text, str) else text)]
 
 
@@ -50,7 +62,8 @@ class ErrorReport(BaseModel):
     """Global rank that failed first; None where no rank was at fault."""
     exception: _Text | None = None
     """Qualified name of the exception's type."""
-    traceback: _Text | None = None
+    traceback: Annotated[_Text, AfterValidator(bounded)] | None = None
+    """As Python prints it; of a very long one the beginning and the end."""
     signal: str | None = None
     """Name of the signal that ended the rank, such as SIGKILL."""
     exit_code: int | None = None

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-from trainer.error_report import ErrorReport, error_of, traceback_of
+from trainer.error_report import FIRST, MOST, ErrorReport, error_of, traceback_of
 from trainer.errors import Cause, ConfigError
 
 
@@ -78,4 +78,15 @@ def test_every_exception_has_a_message_of_one_line_that_can_be_written(
     report = ErrorReport.of(error, cause=Cause.EXCEPTION, rank=0, traceback=traceback_of(error))
     report.write(tmp_path / "error.json")
     assert report.message == message
+    assert ErrorReport.read(tmp_path / "error.json") == report
+
+
+def test_of_a_very_long_traceback_the_beginning_and_the_end_are_kept_once(tmp_path: Path) -> None:
+    text = "Traceback\n" + "x" * 3_000_000 + "\nValueError: at the end"
+    report = ErrorReport.of(ValueError(), cause=Cause.EXCEPTION, rank=0, traceback=text)
+    assert report.traceback is not None
+    assert len(report.traceback) == MOST
+    assert (report.traceback[:FIRST], report.traceback[-23:]) == (text[:FIRST], text[-23:])
+    assert f"of {len(text)} characters" in report.traceback
+    report.write(tmp_path / "error.json")
     assert ErrorReport.read(tmp_path / "error.json") == report
