@@ -39,7 +39,7 @@ MOST, FIRST = 64 * 1024, 16 * 1024
 
 
 def bounded(text: str) -> str:
-    """Return a traceback of a bounded length: it goes with every answer about the job, and a message may be megabytes."""
+    """Return a traceback of a bounded length: it goes with each answer about the job; a message may be megabytes."""
     if len(text) <= MOST:
         return text
     gap = f"\n… of {len(text)} characters these are the first and the last …\n"
