@@ -2,7 +2,7 @@ import { expect, test } from "vitest"
 
 import type { Job } from "../api/types"
 import { devicesInWords, trainingInWords } from "./devices"
-import { causeInWords, failureInWords, whyHere } from "./reasons"
+import { causeInWords, failureInWords, intentInWords, whyHere } from "./reasons"
 
 test("a failure is told by cause, rank and message, and the rank only once", () => {
   expect(failureInWords({ cause: "exception", message: "ValueError: no", rank: 1 })).toBe(
@@ -25,8 +25,29 @@ test("a queued job tells what it waits for, a running one what it is asked to do
     "Waits for cuda:0 (job 3) on atlas",
   )
   expect(whyHere({ state: "queued", reason: null } as Job)).toBe("Waits for the next plan")
-  expect(whyHere({ state: "running", intent: "pause" } as Job)).toBe("Saves a checkpoint, then pauses")
+  expect(whyHere({ state: "running", intent: "pause", finished_at: null } as Job)).toBe(
+    "Saves a checkpoint, then pauses",
+  )
   expect(whyHere({ state: "running", intent: "run" } as Job)).toBeNull()
+})
+
+test("what a job is asked to do is told wherever its state does not say it", () => {
+  const told = (state: Job["state"], intent: Job["intent"], finished_at: string | null = null) =>
+    intentInWords({ state, intent, finished_at })
+  const at = "2026-01-01T00:00:00Z"
+  expect([told("paused", "pause"), told("cancelled", "cancel", at), told("succeeded", "run", at)]).toEqual([
+    null,
+    null,
+    null,
+  ])
+  expect(told("starting", "cancel")).toBe("Is being cancelled")
+  expect(told("queued", "pause")).toBe("Is to pause")
+  expect(told("paused", "run")).toBe("Is to go on")
+  expect(told("succeeded", "pause", at)).toBe("Was to pause, and ended before that")
+  const failure = { cause: "disk_full", message: "no space", rank: null }
+  expect(whyHere({ state: "failed", intent: "cancel", finished_at: at, failure } as Job)).toBe(
+    "Was to be cancelled, and ended before that · Disk full: no space",
+  )
 })
 
 test("devices are told in few words, in every form that a spec takes", () => {

@@ -33,14 +33,34 @@ export function failureInWords(failure: Failure): string {
   return `${causeInWords(cause)}${where}: ${said}`
 }
 
-/** What a job waits for, what it is asked to do, or why it failed; null where its state says all. */
+/** What a job is asked to do, or was when it ended; null where its state says so already. */
+export function intentInWords({
+  state,
+  intent,
+  finished_at,
+}: Pick<Job, "state" | "intent" | "finished_at">): string | null {
+  const isOver = finished_at !== null
+  if (intent === "cancel") {
+    if (state === "cancelled") return null
+    return isOver ? "Was to be cancelled, and ended before that" : "Is being cancelled"
+  }
+  if (intent === "pause") {
+    if (state === "paused") return null
+    if (isOver) return "Was to pause, and ended before that"
+    return state === "queued" ? "Is to pause" : "Saves a checkpoint, then pauses"
+  }
+  return state === "paused" ? "Is to go on" : null
+}
+
+/** What a job is asked to do, what it waits for, or why it failed; null where its state says all. */
 export function whyHere(job: Job): string | null {
+  const said = [intentInWords(job), reasonOf(job)].filter((part) => part !== null)
+  return said.length === 0 ? null : said.join(" · ")
+}
+
+function reasonOf(job: Job): string | null {
   if (job.state === "failed") return job.failure && failureInWords(job.failure)
   if (job.state === "queued") return capitalised(job.reason ?? "waits for the next plan")
-  if (job.state === "starting" || job.state === "running") {
-    if (job.intent === "cancel") return "Is being cancelled"
-    if (job.intent === "pause") return "Saves a checkpoint, then pauses"
-  }
   return null
 }
 

@@ -60,7 +60,7 @@ export function Verbs({ job }: { job: Job }) {
 
       <Actions job={job} verbs={verbs} onVerb={onVerb} onDialog={setDialog} canGoElsewhere={canGoElsewhere} />
       <Confirm
-        opened={dialog === "cancel"}
+        opened={dialog === "cancel" && verbs.includes("cancel")}
         title={`Cancel job ${job.id}?`}
         verb="Cancel the job"
         onConfirm={() => {
