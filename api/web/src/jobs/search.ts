@@ -1,7 +1,7 @@
 /** What is typed into the search field, as the filters that the service has. */
 import type { JobFilters } from "../api/jobPages"
 
-export type SearchFilters = Omit<JobFilters, "state" | "sort">
+type SearchFilters = Omit<JobFilters, "state" | "sort">
 
 /** The words before a colon that are filters of their own; everything else is part of the name. */
 export const SEARCH_WORDS = ["label", "user", "recipe", "model", "host", "priority"] as const
@@ -24,6 +24,8 @@ function take(filters: SearchFilters, word: string, value: string): boolean {
   if (value === "") return false
   switch (word) {
     case "label":
+      // Half typed it is no filter yet; the service takes none without a value.
+      if (!/^[^=]+=/.test(value)) return true
       filters.label = [...(filters.label ?? []), value]
       return true
     case "priority":

@@ -28,6 +28,11 @@ describe("the search", () => {
   })
 })
 
+test("a label that is half typed narrows nothing yet", () => {
+  expect(filtersOf("label:team resnet")).toEqual({ name: "resnet" })
+  expect(filtersOf("label:team= resnet")).toEqual({ label: ["team="], name: "resnet" })
+})
+
 describe("the view in the address", () => {
   test("it is read and written back as it was", () => {
     const query = "state=queued&state=failed&q=user%3Aann&sort=-priority&selected=3%2C5"
