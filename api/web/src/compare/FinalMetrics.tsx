@@ -12,6 +12,8 @@ import { JobHeadings } from "./JobHeadings"
 
 export function FinalMetrics({ jobs, known }: { jobs: readonly Job[]; known: ReadonlyMap<number, Curves> }) {
   const rows = useMemo(() => finalMetrics(jobs.map(({ id }) => known.get(id))), [jobs, known])
+  // Of those that are not read yet, or could not be, nothing is known.
+  if (rows.length === 0 && jobs.some(({ id }) => !known.has(id))) return null
   if (rows.length === 0) {
     return (
       <Text size="sm" c="dimmed">

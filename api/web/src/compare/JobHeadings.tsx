@@ -11,7 +11,15 @@ export function JobHeadings({ first, jobs }: { first: string; jobs: readonly Job
         <Table.Th scope="col">{first}</Table.Th>
         {jobs.map(({ id, name }) => (
           <Table.Th key={id} scope="col">
-            <Anchor component={Link} href={`/jobs/${id}`} size="sm">
+            <Anchor
+              component={Link}
+              href={`/jobs/${id}`}
+              size="sm"
+              maw={320}
+              display="inline-block"
+              truncate
+              title={name}
+            >
               #{id} {name}
             </Anchor>
           </Table.Th>

@@ -7,6 +7,7 @@ import { jobQuery } from "../api/queries"
 import type { Job } from "../api/types"
 import { Swatch } from "../charts/Legend"
 import { useMetrics } from "../charts/useMetrics"
+import { count } from "../format/numbers"
 import { Empty } from "../parts/Empty"
 import { ErrorNote } from "../parts/ErrorNote"
 import { Loading } from "../parts/Loading"
@@ -19,7 +20,7 @@ import { JobPicker } from "./JobPicker"
 import { SpecDifferences } from "./SpecDifferences"
 
 export default function ComparePage() {
-  const [chosen, choose] = useChosenJobs()
+  const { chosen, leftOut, choose } = useChosenJobs()
   const answers = useQueries({ queries: chosen.map((id) => jobQuery(id)), combine })
   const { jobs, errors } = answers
   const without = (id: number) => choose(chosen.filter((each) => each !== id))
@@ -30,6 +31,11 @@ export default function ComparePage() {
       <Stack gap="sm" mb="lg">
         <JobPicker chosen={chosen} onAdd={(job) => choose([...chosen, job])} />
         <ChosenJobs jobs={jobs} onRemove={without} />
+        {leftOut > 0 && (
+          <Text size="sm">
+            These are the first {chosen.length} of {count(chosen.length + leftOut)}: no more lines can be told apart.
+          </Text>
+        )}
         {errors.map(({ index, error }) => {
           const id = chosen[index] ?? 0
           return (
@@ -89,9 +95,9 @@ function ChosenJobs({ jobs, onRemove }: { jobs: readonly Job[]; onRemove: (id: n
   return (
     <Group gap="xs" component="ul" aria-label="Compared jobs" m={0} p={0} style={{ listStyle: "none" }}>
       {jobs.map(({ id, name, state }, index) => (
-        <Group key={id} component="li" gap={6} wrap="nowrap">
+        <Group key={id} component="li" gap={6} wrap="nowrap" miw={0} maw="100%">
           <Swatch index={index} scheme={scheme} />
-          <Text size="sm" component={Link} href={`/jobs/${id}`} c="inherit">
+          <Text size="sm" component={Link} href={`/jobs/${id}`} c="inherit" truncate title={name}>
             #{id} {name}
           </Text>
           <StateBadge state={state} />

@@ -3,12 +3,13 @@ import { Code, Table, Text } from "@mantine/core"
 import { useMemo } from "react"
 
 import type { Job } from "../api/types"
+import { NO_VALUE } from "../format/differences"
 import { ScrolledTable } from "../parts/ScrolledTable"
 import { JobHeadings } from "./JobHeadings"
-import { differencesOf } from "./specDifferences"
+import { specDifferences } from "./specDifferences"
 
 export function SpecDifferences({ jobs }: { jobs: readonly Job[] }) {
-  const differences = useMemo(() => differencesOf(jobs.map(({ spec }) => spec)), [jobs])
+  const differences = useMemo(() => specDifferences(jobs.map(({ spec }) => spec)), [jobs])
   if (differences.length === 0) {
     return (
       <Text size="sm" c="dimmed">
@@ -29,7 +30,7 @@ export function SpecDifferences({ jobs }: { jobs: readonly Job[] }) {
                 <Table.Td key={id}>
                   {value === null ? (
                     <Text size="sm" c="dimmed">
-                      not there
+                      {NO_VALUE}
                     </Text>
                   ) : (
                     <Code>{value}</Code>

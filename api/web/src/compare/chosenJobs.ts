@@ -1,17 +1,19 @@
 /** Which jobs are compared: the address says so, `?jobs=3,5`. */
 import { useSearchParams } from "wouter"
 
+import { jobIdsIn } from "../api/jobId"
 import { MOST_LINES } from "../charts/palette"
 
 export const MOST_JOBS = MOST_LINES
 
-/** Return the numbers in the text, each once and in their order; what is none is passed over. */
-export function chosenIn(text: string | null): number[] {
-  const numbers = (text ?? "").split(",").filter((each) => /^[1-9]\d{0,14}$/.test(each))
-  return [...new Set(numbers.map(Number))].slice(0, MOST_JOBS)
+/** The jobs of a text, as many as can be told apart, and how many more there are. */
+export function chosenIn(text: string | null): { chosen: number[]; leftOut: number } {
+  const ids = jobIdsIn(text)
+  const chosen = ids.slice(0, MOST_JOBS)
+  return { chosen, leftOut: ids.length - chosen.length }
 }
 
-export function useChosenJobs(): [number[], (jobs: readonly number[]) => void] {
+export function useChosenJobs() {
   const [params, setParams] = useSearchParams()
   const choose = (jobs: readonly number[]) =>
     setParams((before) => {
@@ -20,5 +22,5 @@ export function useChosenJobs(): [number[], (jobs: readonly number[]) => void] {
       else next.set("jobs", jobs.join(","))
       return next
     })
-  return [chosenIn(params.get("jobs")), choose]
+  return { ...chosenIn(params.get("jobs")), choose }
 }

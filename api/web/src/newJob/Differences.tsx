@@ -1,8 +1,10 @@
 /** What of a clone differs from the job that it is cloned from. */
-import { Anchor, Text, Title } from "@mantine/core"
+import { Anchor, Table, Text, Title } from "@mantine/core"
 import { Link } from "wouter"
 
-import { differences, type Json, type JsonObject } from "./json"
+import { differencesOf, NO_VALUE } from "../format/differences"
+import type { Json, JsonObject } from "../format/json"
+import { ScrolledTable } from "../parts/ScrolledTable"
 import classes from "./newJob.module.css"
 import type { Parent } from "./requests"
 import { flattened, type Field } from "./schemas"
@@ -17,11 +19,11 @@ export function Differences({
   parent: Parent
   fields: readonly Field[]
 }) {
-  const found = differences(before, spec)
+  const found = differencesOf([before, spec])
   const defaults = new Map(flattened(fields).map((field) => [field.id, field.default]))
   const shown = (value: Json | undefined, id: string) => {
     const effective = value ?? defaults.get(id) ?? null
-    return effective === null || effective === "" ? "none" : plain(effective)
+    return effective === null || effective === "" ? NO_VALUE : plain(effective)
   }
   return (
     <section aria-labelledby="differences-title">
@@ -36,31 +38,31 @@ export function Differences({
           None as yet: it would be the same job once more.
         </Text>
       ) : (
-        // A region that scrolls must be reachable by keyboard.
-        // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-        <div role="region" aria-label="Changes" tabIndex={0} className={classes.scrolls}>
-          <table className={classes.differences}>
-            <thead>
-              <tr>
-                <th scope="col">Field</th>
-                <th scope="col">Job {job.id}</th>
-                <th scope="col">This one</th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map(({ path, before: was, after }) => {
-                const id = path.join(".")
-                return (
-                  <tr key={id}>
-                    <th scope="row">{id}</th>
-                    <td>{shown(was, id)}</td>
-                    <td>{shown(after, id)}</td>
-                  </tr>
-                )
-              })}
-            </tbody>
-          </table>
-        </div>
+        <ScrolledTable label="Changes">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col">Field</Table.Th>
+              <Table.Th scope="col">Job {job.id}</Table.Th>
+              <Table.Th scope="col">This one</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {found.map(({ path, values }) => {
+              const id = path.join(".")
+              return (
+                <Table.Tr key={id}>
+                  <Table.Th scope="row">{id}</Table.Th>
+                  {values.map((value, index) => (
+                    // The columns are always the same two.
+                    <Table.Td key={index} className={classes.difference}>
+                      {shown(value, id)}
+                    </Table.Td>
+                  ))}
+                </Table.Tr>
+              )
+            })}
+          </Table.Tbody>
+        </ScrolledTable>
       )}
     </section>
   )

@@ -2,15 +2,15 @@
 import { Checkbox, Group, NativeSelect, Textarea, TextInput } from "@mantine/core"
 import { memo } from "react"
 
+import { areEqual, type Json } from "../format/json"
 import type { Change, TypedText } from "./draft"
 import { inputId } from "./form"
-import { areEqual, type Json } from "./json"
 import classes from "./newJob.module.css"
 import { Prose } from "./Prose"
 import type { Field } from "./schemas"
 import { plain, read, write } from "./texts"
 
-export interface FieldInputProps {
+interface FieldInputProps {
   field: Field
   /** What is set; undefined for the default. */
   value: Json | undefined

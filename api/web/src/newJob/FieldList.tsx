@@ -1,9 +1,9 @@
 /** Inputs for some fields, those of a group in a frame of its own. */
 import type { ReactNode } from "react"
 
+import { areEqual, valueAt } from "../format/json"
 import { FieldInput } from "./FieldInput"
 import { inputId, valueBefore, type Form } from "./form"
-import { areEqual, valueAt } from "./json"
 import classes from "./newJob.module.css"
 import { Prose } from "./Prose"
 import type { Field } from "./schemas"

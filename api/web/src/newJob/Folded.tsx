@@ -3,7 +3,7 @@ import { useState, type ReactNode } from "react"
 
 import classes from "./newJob.module.css"
 
-export interface FoldedProps {
+interface FoldedProps {
   title: string
   /** How many of its fields are set, and how many are wrong. */
   set: number

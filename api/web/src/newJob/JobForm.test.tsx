@@ -8,7 +8,7 @@ import { memoryLocation } from "wouter/memory-location"
 import { Rights, RightsContext } from "../session/rights"
 import { ProblemError, UnreachableError } from "../api/problems"
 import type { Job, Plan, SubmittedJob } from "../api/types"
-import type { JsonObject } from "./json"
+import type { JsonObject } from "../format/json"
 import { JobForm } from "./JobForm"
 import { KeptDraft } from "./keptDraft"
 import { plan, send, type Parent } from "./requests"
@@ -60,9 +60,9 @@ const never = () => new Promise<never>(() => undefined)
 const refusal = (field: string, message: string) => new ProblemError(422, message, [{ field, message }])
 
 function show(first: JsonObject, parent: Parent | null = null) {
-  const place = memoryLocation({ path: "/jobs/new" })
+  const place = memoryLocation({ path: "/jobs/new", record: true })
   const rights = new Rights({ user: "ann", role: "submitter", token_id: 1, access: "tokens" })
-  render(
+  const { unmount } = render(
     <MantineProvider env="test">
       <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
         <RightsContext value={rights}>
@@ -73,6 +73,7 @@ function show(first: JsonObject, parent: Parent | null = null) {
       </QueryClientProvider>
     </MantineProvider>,
   )
+  return { unmount, place }
 }
 
 /** By label and text: roles are slow to find in a tree of this size. */
@@ -173,4 +174,20 @@ test("a job like one of one's own is sent as what differs from it", async () => 
   press("Submit job")
   await waitFor(() => expect(send).toHaveBeenCalled())
   expect(vi.mocked(send).mock.calls.at(-1)?.[0]).toMatchObject({ kind: "clone", parent: 7, body: { changes: {} } })
+})
+
+test("an answer that comes after the form was left leads nobody away, and takes no other draft", async () => {
+  let answer: (job: SubmittedJob) => void = () => undefined
+  vi.mocked(send).mockImplementation(() => new Promise((resolve) => (answer = resolve)))
+  const { unmount, place } = show({ train: { model: "resnet18", data: "digits" } })
+  press("Submit job")
+  await waitFor(() => expect(send).toHaveBeenCalled())
+  unmount()
+  const another = new KeptDraft("ann", "")
+  another.keep({ name: "another" })
+  answer({ id: 5, warnings: [] as string[] } as SubmittedJob)
+  await vi.waitFor(() => expect(sessionStorage.getItem("rankzero.sent")).toBeNull())
+  await new Promise(setImmediate)
+  expect(place.history).toEqual(["/jobs/new"])
+  expect(another.get()?.spec).toEqual({ name: "another" })
 })

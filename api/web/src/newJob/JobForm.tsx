@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query"
 import { useEffect, useMemo, useReducer, useRef, useState } from "react"
 import { flushSync } from "react-dom"
 
+import { areEqual, valueAt, type JsonObject } from "../format/json"
 import { useAction } from "../keys/actions"
 import { Confirm } from "../parts/Confirm"
 import { ErrorNote } from "../parts/ErrorNote"
@@ -14,7 +15,6 @@ import { FieldList } from "./FieldList"
 import { arranged } from "./fields"
 import { Folded } from "./Folded"
 import { countSet, countWrong, goTo, inputId, type Form } from "./form"
-import { areEqual, valueAt, type JsonObject } from "./json"
 import type { KeptDraft } from "./keptDraft"
 import { MoreFields } from "./MoreFields"
 import classes from "./newJob.module.css"
@@ -29,7 +29,7 @@ import { useDryRun } from "./useDryRun"
 import { useRefusals } from "./useRefusals"
 import { useSubmit } from "./useSubmit"
 
-export interface JobFormProps {
+interface JobFormProps {
   fields: readonly Field[]
   /** The spec to begin with, and to begin anew with. */
   first: JsonObject
@@ -71,7 +71,7 @@ export function JobForm({ fields: all, first, parent, kept }: JobFormProps) {
   const { isBusy, submit } = useSubmit(
     () => {
       isDone.current = true
-      kept.forget()
+      kept.forgetSent(spec)
     },
     (error) => {
       // Drawn at once, so that what is wrong can be gone to.

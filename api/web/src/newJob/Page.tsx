@@ -4,6 +4,7 @@ import { useQuery } from "@tanstack/react-query"
 import { useMemo, useState } from "react"
 import { Link, useSearchParams } from "wouter"
 
+import { jobIdIn } from "../api/jobId"
 import { jobQuery } from "../api/queries"
 import type { Job } from "../api/types"
 import { Empty } from "../parts/Empty"
@@ -21,6 +22,7 @@ export default function NewJobPage() {
   const rights = useRights()
   const [query] = useSearchParams()
   const clone = query.get("clone")
+  const cloned = clone === null ? null : jobIdIn(clone)
   return (
     <>
       <PageTitle
@@ -31,7 +33,7 @@ export default function NewJobPage() {
         <Empty title="Your role cannot submit jobs">
           <Text size="sm">You are here as {rights.me.role}; it takes the role submitter, which an admin gives.</Text>
         </Empty>
-      ) : clone !== null && !isId(clone) ? (
+      ) : clone !== null && cloned === null ? (
         <Empty title={`There is no job ${clone}`}>
           <Anchor component={Link} href="/jobs/new">
             Write a new one
@@ -39,7 +41,7 @@ export default function NewJobPage() {
         </Empty>
       ) : (
         // Another job to clone is another form.
-        <Ready key={query.toString()} clone={clone === null ? null : Number(clone)} query={query} />
+        <Ready key={query.toString()} clone={cloned} query={query} />
       )}
     </>
   )
@@ -65,8 +67,4 @@ function Begun({ fields, job, query }: { fields: readonly Field[]; job: Job | nu
   })
   const kept = useMemo(() => new KeptDraft(me.user, query.toString()), [me.user, query])
   return <JobForm fields={fields} first={first} parent={parent} kept={kept} />
-}
-
-function isId(text: string): boolean {
-  return /^[1-9]\d{0,14}$/.test(text)
 }

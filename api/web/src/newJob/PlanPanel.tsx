@@ -11,7 +11,7 @@ import { Ago, At } from "../parts/Time"
 import classes from "./newJob.module.css"
 import type { DryRun } from "./useDryRun"
 
-export interface PlanPanelProps {
+interface PlanPanelProps {
   dryRun: DryRun
   /** What keeps the question from being asked; null where it is. */
   lack: string | null

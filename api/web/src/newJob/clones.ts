@@ -1,6 +1,6 @@
 /** The spec of a job that is cloned, as the form has it, and what a clone begins with. */
 import type { Job, Me } from "../api/types"
-import type { JsonObject } from "./json"
+import type { JsonObject } from "../format/json"
 import type { Parent } from "./requests"
 import { sparse, type Field } from "./schemas"
 
@@ -10,7 +10,7 @@ export function specOf(job: Job, fields: readonly Field[]): JsonObject {
   return { train: {}, ...sparse(now, fields) }
 }
 
-export interface Beginning {
+interface Beginning {
   parent: Parent
   /** Id of a checkpoint of the job, as the address has it. */
   checkpoint: string | null

@@ -1,5 +1,5 @@
 /** The job that is being written: its spec, of which only what was set is there, and the texts as they were typed. */
-import { isObject, withValue, type Json, type JsonObject, type Path } from "./json"
+import { isObject, withValue, type Json, type JsonObject, type Path } from "../format/json"
 
 export interface TypedText {
   text: string

@@ -11,7 +11,7 @@ const PLACEMENT = ["device", "nproc_per_node", "host", "nodes"]
 const POLICY = ["name", "priority", "labels", "preemptible", "time_limit_s"]
 
 export type Section = "recipe" | "essential" | "more" | "placement" | "policy" | "morePolicy"
-export type FormFields = Readonly<Record<Section, readonly Field[]>>
+type FormFields = Readonly<Record<Section, readonly Field[]>>
 
 export function arranged(job: readonly Field[], recipe: string, isAdmin: boolean): FormFields {
   const train = job.find(({ id }) => id === "train")?.fields ?? []

@@ -1,6 +1,5 @@
 /** What every part of the form is handed: the draft, what is wrong with it, and how to change it. */
-import type { Json, JsonObject, Path } from "./json"
-import { valueAt } from "./json"
+import { valueAt, type Json, type JsonObject, type Path } from "../format/json"
 import type { Change, Draft } from "./draft"
 import type { Parent } from "./requests"
 import type { Field } from "./schemas"

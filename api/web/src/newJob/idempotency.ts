@@ -16,9 +16,9 @@ export function keyFor(request: string): string {
   return key
 }
 
-/** The request was answered: the same one, sent again, is another job. */
-export function forgetKey(): void {
-  sessionStorage.removeItem(KEPT)
+/** The request was answered: the same one, sent again, is another job. The key of another one stays. */
+export function forgetKey(request: string): void {
+  if (last()?.request === request) sessionStorage.removeItem(KEPT)
 }
 
 function last(): Sent | null {

@@ -1,6 +1,6 @@
 /** A draft, kept in the tab until it is submitted: a reload loses nothing. */
+import { areEqual, isObject, type JsonObject } from "../format/json"
 import { draftOf, type Draft } from "./draft"
-import { isObject, type JsonObject } from "./json"
 
 export class KeptDraft {
   readonly #key: string
@@ -26,5 +26,10 @@ export class KeptDraft {
 
   forget(): void {
     sessionStorage.removeItem(this.#key)
+  }
+
+  /** Forget what was submitted; what is written since then stays. */
+  forgetSent(spec: JsonObject): void {
+    if (areEqual(this.get()?.spec, spec)) this.forget()
   }
 }

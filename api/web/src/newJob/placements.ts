@@ -1,5 +1,5 @@
 /** The ways to say where a job trains, as `device` of its spec has them. */
-import { isObject, type Json } from "./json"
+import { isObject, type Json } from "../format/json"
 
 export type Way = "auto" | "devices" | "count" | "cpu"
 

@@ -1,14 +1,14 @@
 /** Where on the form each thing is said that the service finds wrong. */
 import type { FieldError } from "../api/types"
-import { areEqual, valueAt, type JsonObject } from "./json"
+import { areEqual, valueAt, type JsonObject } from "../format/json"
 
 /** A refusal is of the spec that was asked about, which may have been edited since. */
-export interface Refusal {
+interface Refusal {
   spec: JsonObject
   errors: readonly FieldError[]
 }
 
-export interface PlacedErrors {
+interface PlacedErrors {
   /** By the id of a field that the form has. */
   at: ReadonlyMap<string, string>
   /** What no field of the form stands for. */

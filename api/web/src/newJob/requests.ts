@@ -1,7 +1,7 @@
 /** The request that submits a job: a spec of its own, or what differs from the job that it is cloned from. */
 import { api, data } from "../api/client"
 import type { Clone, Job, JobSpec, Plan, SubmittedJob } from "../api/types"
-import { areEqual, isObject, patchBetween, type JsonObject } from "./json"
+import { areEqual, isObject, patchBetween, type JsonObject } from "../format/json"
 
 /** The job that is cloned, and its spec as `JobForm` begins with it: only what differs from the defaults. */
 export interface Parent {

@@ -1,5 +1,5 @@
 /** Which fields a JSON schema asks for, and what kind of input each of them takes. */
-import { areEqual, isObject, type Json, type JsonObject, type Path } from "./json"
+import { areEqual, isObject, type Json, type JsonObject, type Path } from "../format/json"
 
 export interface Schema {
   type?: string
@@ -17,7 +17,7 @@ export interface Schema {
 }
 
 /** The document in which `$ref` is looked up: an OpenAPI document, or a schema with its `$defs`. */
-export type Root = object
+type Root = object
 
 export type Kind =
   /** One of `choices`. */
@@ -138,7 +138,7 @@ function withoutNull(schema: Schema, root: Root): Schema {
 }
 
 /** The schema that a reference leads to; what a reference leads nowhere for takes anything. */
-export function resolved(schema: Schema, root: Root): Schema {
+function resolved(schema: Schema, root: Root): Schema {
   const [only] = schema.allOf ?? []
   if (only && schema.allOf?.length === 1) return resolved(only, root)
   if (schema.$ref === undefined) return schema

@@ -1,9 +1,9 @@
 /** What is typed into a field, as the value that it stands for, and a value as the text of a field. */
-import { isObject, type Json } from "./json"
+import { isObject, type Json } from "../format/json"
 import type { Kind } from "./schemas"
 
 /** `value` is undefined where nothing is typed; with a `problem` it is the text itself, which no field takes. */
-export interface Reading {
+interface Reading {
   value: Json | undefined
   problem: string | null
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react"
 
 import { isPassing } from "../api/problems"
 import type { Plan } from "../api/types"
-import type { JsonObject } from "./json"
+import type { JsonObject } from "../format/json"
 import { plan } from "./requests"
 
 /** How long typing rests before the question is asked. */

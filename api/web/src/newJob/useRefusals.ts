@@ -3,11 +3,11 @@ import { useMemo, useState } from "react"
 
 import { isPassing, ProblemError } from "../api/problems"
 import type { FieldError } from "../api/types"
-import { areEqual, type JsonObject } from "./json"
+import { areEqual, type JsonObject } from "../format/json"
 import { fieldOf, ofWhatIsSet, placed, stillTrue } from "./refusals"
 import type { DryRun } from "./useDryRun"
 
-export interface Refusals {
+interface Refusals {
   /** Errors by the field that shows them. */
   at: ReadonlyMap<string, string>
   all: readonly FieldError[]

@@ -58,24 +58,3 @@ export function patchBetween(from: JsonObject, to: JsonObject): JsonObject {
   }
   return patch
 }
-
-/** What differs between two objects, one line for each value: the innermost path, before and after. */
-export function differences(from: JsonObject, to: JsonObject, within: Path = []): Difference[] {
-  const names = [...new Set([...Object.keys(from), ...Object.keys(to)])]
-  return names.flatMap((name) => {
-    const before = from[name]
-    const after = to[name]
-    const path = [...within, name]
-    if (areEqual(before, after)) return []
-    // A group that is there on one side only is told by its fields all the same.
-    const isGroup = (isObject(before) || before === undefined) && (isObject(after) || after === undefined)
-    if (isGroup) return differences(before ?? {}, after ?? {}, path)
-    return [{ path, before, after }]
-  })
-}
-
-export interface Difference {
-  path: Path
-  before: Json | undefined
-  after: Json | undefined
-}

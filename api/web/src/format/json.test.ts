@@ -1,6 +1,6 @@
 import { expect, test } from "vitest"
 
-import { areEqual, differences, patchBetween, valueAt, withValue } from "./json"
+import { areEqual, patchBetween, valueAt, withValue } from "./json"
 
 test("a value is set at a path without a change to what was there", () => {
   const before = { train: { lr: 0.1 } }
@@ -30,11 +30,4 @@ test("a merge patch names what is new, what differs, and with null what is gone"
 
 test("a merge patch between equals is empty, whatever the order of their fields", () => {
   expect(patchBetween({ a: { b: 1, c: [2] } }, { a: { c: [2], b: 1 } })).toEqual({})
-})
-
-test("differences are told by their innermost path, also within a group that one side lacks", () => {
-  expect(differences({ train: { lr: 0.1 } }, { train: { lr: 0.2, options: { mixup: 1 } } })).toEqual([
-    { path: ["train", "lr"], before: 0.1, after: 0.2 },
-    { path: ["train", "options", "mixup"], before: undefined, after: 1 },
-  ])
 })
