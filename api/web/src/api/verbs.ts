@@ -14,7 +14,7 @@ export type Verb = "cancel" | "pause" | "resume" | "retry"
 export type Place = components["schemas"]["Place"]
 
 /** Another priority, or labels that are set or (null) taken away. */
-export type JobChanges = components["schemas"]["JobChanges"]
+type JobChanges = components["schemas"]["JobChanges"]
 
 /** The verbs that the service takes for a job as it is now. */
 export function verbsFor(job: Pick<Job, "state" | "intent" | "failure">): Verb[] {

@@ -22,7 +22,7 @@ const HEAD_HEIGHT = 36
 /** How far each list was scrolled, for whoever comes back to it from a job. */
 const scrolledTo = new Map<string, number>()
 
-export interface JobTableProps {
+interface JobTableProps {
   jobs: readonly Job[]
   /** Whether there are more than are loaded. */
   hasMore: boolean

@@ -3,7 +3,7 @@ import { Lanes } from "../api/lanes"
 import type { Job } from "../api/types"
 import { count } from "../format/numbers"
 
-export interface Outcome {
+interface Outcome {
   done: Job[]
   failed: { id: number; error: Error }[]
 }

@@ -1,7 +1,7 @@
 /** The first commands to type: a training that takes a minute on a CPU. */
 import { Wording, type Service } from "../format/commands"
 
-export interface FirstCommands {
+interface FirstCommands {
   command: string
   curl: string
 }

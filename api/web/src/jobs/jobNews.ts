@@ -11,7 +11,7 @@ const MOST_ASKED = 20
 /** Kinds of events after which a job's row is another. */
 const CHANGES: ReadonlySet<string> = new Set(["state", "intent", "retry", "change"])
 
-export interface NewsTakers {
+interface NewsTakers {
   /** Whether lists are being read: what is taken in now would be overwritten by what was read before it. */
   isReading: () => boolean
   onProgress: (progress: ReadonlyMap<number, Progress>) => void

@@ -1,7 +1,7 @@
 /** Where a paused job is to go on, as a person fills it in. */
 import type { Place } from "../../api/verbs"
 
-export interface PlaceFields {
+interface PlaceFields {
   /** A device list, or a number of devices as JSON. */
   device: string
   ranks: string

@@ -20,7 +20,7 @@ export function isLanguage(text: string | null): text is Language {
   return LANGUAGES.some(({ value }) => value === text)
 }
 
-export interface SnippetPanelProps {
+interface SnippetPanelProps {
   job: Job
   tab: TabPath
   language: Language

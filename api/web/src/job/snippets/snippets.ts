@@ -5,7 +5,7 @@ import { pythonLiteral } from "./pythonLiteral"
 
 export type TabPath = "" | "metrics" | "logs" | "checkpoints" | "timeline" | "spec"
 
-export interface Snippet {
+interface Snippet {
   /** What it does, as a heading says it. */
   title: string
   cli: string
