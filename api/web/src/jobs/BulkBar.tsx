@@ -8,6 +8,7 @@ import { isOver } from "../api/states"
 import type { Job } from "../api/types"
 import { change, keepJobs, tell, verbsFor, type Verb } from "../api/verbs"
 import { MOST_LINES } from "../charts/palette"
+import { count } from "../format/numbers"
 import { useAction } from "../keys/actions"
 import { Confirm } from "../parts/Confirm"
 import { notices } from "../parts/notices"
@@ -27,11 +28,15 @@ interface BulkBarProps {
 export function BulkBar({ selected, jobs, onClear, onDone }: BulkBarProps) {
   const { maySubmit } = useRights()
   const ids = [...selected]
+  const loaded = new Set(jobs.map(({ id }) => id))
+  const unseen = ids.filter((id) => !loaded.has(id)).length
   const compared = ids.slice(0, MOST_LINES)
   useAction({ id: "clear selection", title: "Select no jobs", section: "Jobs", run: onClear })
   return (
     <section className={classes.bulk} aria-label="Selected jobs">
-      <span role="status">{jobsInWords(ids.length)} selected</span>
+      <span role="status">
+        {jobsInWords(ids.length)} selected{unseen > 0 && `, ${count(unseen)} of them not shown here`}
+      </span>
       {ids.length > 1 && (
         <Button component={Link} href={`/compare?jobs=${compared.join(",")}`} size="compact-sm" variant="default">
           {compared.length < ids.length ? `Compare the first ${MOST_LINES}` : "Compare"}
@@ -54,6 +59,8 @@ interface Task {
   act: (id: number) => Promise<Job>
 }
 
+const KEY = ["bulk"]
+
 interface VerbsProps {
   ids: readonly number[]
   jobs: readonly Job[]
@@ -63,7 +70,8 @@ interface VerbsProps {
 function Verbs({ ids, jobs, onDone }: VerbsProps) {
   const client = useQueryClient()
   const [isAsked, setAsked] = useState(false)
-  const { mutate, isPending } = useMutation({
+  const { mutate: start, isPending } = useMutation({
+    mutationKey: KEY,
     mutationFn: ({ ids, act }: Task) => doToAll(ids, act),
     onSuccess: (outcome, { title, words }) => {
       keepJobs(client, outcome.done)
@@ -72,6 +80,10 @@ function Verbs({ ids, jobs, onDone }: VerbsProps) {
       else notices.done(`${jobsInWords(outcome.done.length)} ${words}`)
     },
   })
+  // A second press may come before the first of them is drawn.
+  const mutate = (task: Task) => {
+    if (client.isMutating({ mutationKey: KEY }) === 0) start(task)
+  }
   const known = new Map(jobs.map((job) => [job.id, job]))
   /** Those for which the verb means something, or of which nothing is known here. */
   const fit = (verb: Verb) => {

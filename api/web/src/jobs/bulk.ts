@@ -1,5 +1,6 @@
 /** The same thing done to several jobs, and in words what it came to. */
 import { Lanes } from "../api/lanes"
+import { asError } from "../api/problems"
 import type { Job } from "../api/types"
 import { count } from "../format/numbers"
 
@@ -21,7 +22,7 @@ export async function doToAll(ids: readonly number[], act: (id: number) => Promi
         try {
           outcome.done.push(await act(id))
         } catch (error) {
-          outcome.failed.push({ id, error: error instanceof Error ? error : new Error(String(error)) })
+          outcome.failed.push({ id, error: asError(error) })
         }
       }),
     ),

@@ -19,23 +19,17 @@ type Dialog = "cancel" | "elsewhere" | "change"
 export function Verbs({ job }: { job: Job }) {
   const rights = useRights()
   const [dialog, setDialog] = useState<Dialog | null>(null)
-  const { mutate, isPending, variables } = useVerb()
+  const { onVerb: tell, pending } = useVerb()
   const mayChange = rights.mayChange(job)
   const verbs = mayChange ? verbsFor(job) : []
-  const onVerb = (verb: Verb) => (verb === "cancel" ? setDialog("cancel") : mutate({ verb, id: job.id }))
+  const onVerb = (verb: Verb) => (verb === "cancel" ? setDialog("cancel") : tell(verb, job.id))
   const close = () => setDialog(null)
   const canGoElsewhere = mayChange && job.state === "paused" && job.intent !== "cancel"
 
   return (
     <>
       {verbs.map((verb) => (
-        <Button
-          key={verb}
-          variant="default"
-          size="xs"
-          loading={isPending && variables.verb === verb}
-          onClick={() => onVerb(verb)}
-        >
+        <Button key={verb} variant="default" size="xs" loading={pending === verb} onClick={() => onVerb(verb)}>
           {WORDS[verb]}
         </Button>
       ))}
@@ -65,7 +59,7 @@ export function Verbs({ job }: { job: Job }) {
         verb="Cancel the job"
         onConfirm={() => {
           close()
-          mutate({ verb: "cancel", id: job.id })
+          tell("cancel", job.id)
         }}
         onClose={close}
       >

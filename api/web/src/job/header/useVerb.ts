@@ -6,9 +6,12 @@ import type { Job } from "../../api/types"
 import { keepJobs, tell, type Verb } from "../../api/verbs"
 import { notices } from "../../parts/notices"
 
+const KEY = ["verb"]
+
 export function useVerb() {
   const client = useQueryClient()
-  return useMutation({
+  const { mutate, isPending, variables } = useMutation({
+    mutationKey: KEY,
     mutationFn: ({ verb, id }: { verb: Verb; id: number }) => tell(verb, id),
     onSuccess: (job, { verb }) => {
       keepJobs(client, [job])
@@ -16,6 +19,11 @@ export function useVerb() {
     },
     onError: (error, { id }) => notices.failed(`Job ${id}: ${error.message}`),
   })
+  // A second press may come before the first of them is drawn.
+  const onVerb = (verb: Verb, id: number) => {
+    if (client.isMutating({ mutationKey: KEY }) === 0) mutate({ verb, id })
+  }
+  return { onVerb, pending: isPending ? variables.verb : null }
 }
 
 /** What a verb has come to, in words. */
