@@ -2,6 +2,7 @@
 import { queryOptions } from "@tanstack/react-query"
 
 import { api, data } from "./client"
+import { jobIdIn } from "./jobId"
 import { ProblemError } from "./problems"
 import type { Job } from "./types"
 
@@ -34,16 +35,16 @@ export function jobQuery(id: number) {
 
 /** Jobs by number (`7`, `#7`) or by a part of their name. */
 export function foundJobsQuery(words: string) {
-  const number = /^#?([1-9]\d{0,14})$/.exec(words)?.[1]
+  const number = jobIdIn(words.replace(/^#/, ""))
   return queryOptions({
     queryKey: ["found-jobs", words],
-    enabled: words.length > 1 || number !== undefined,
+    enabled: words.length > 1 || number !== null,
     staleTime: 5_000,
     retry: false,
     queryFn: async ({ signal }) => {
       const query = { name: words.replace(/^#/, ""), size: FOUND }
       const named = (await data(api.GET("/jobs", { params: { query }, signal }))).items
-      return number === undefined ? named : withNumber(Number(number), named, signal)
+      return number === null ? named : withNumber(number, named, signal)
     },
   })
 }

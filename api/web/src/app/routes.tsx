@@ -1,6 +1,7 @@
 /** Which page is at which path; each is loaded when it is first shown. */
 import { Redirect, Route, Switch } from "wouter"
 
+import { jobIdIn } from "../api/jobId"
 import { Empty } from "../parts/Empty"
 import { lazyPart } from "../parts/lazyPart"
 
@@ -23,7 +24,10 @@ export function Routes() {
       <Route path="/jobs/new" component={NewJobPage} />
       {/* One job, and one of its tabs: `/jobs/7`, `/jobs/7/logs`. Another job is another page, with nothing kept. */}
       <Route path="/jobs/:id/:tab?">
-        {({ id, tab }) => (/^[1-9]\d{0,14}$/.test(id) ? <JobPage key={id} id={Number(id)} tab={tab} /> : <NotFound />)}
+        {({ id: text, tab }) => {
+          const id = jobIdIn(text)
+          return id === null ? <NotFound /> : <JobPage key={id} id={id} tab={tab} />
+        }}
       </Route>
       <Route path="/compare" component={ComparePage} />
       <Route path="/hosts" component={HostsPage} />
