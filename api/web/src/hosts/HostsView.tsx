@@ -97,8 +97,8 @@ function FilterBar({ hosts, shown }: { hosts: readonly Host[]; shown: readonly H
           onChange={(event) => set("state", event.currentTarget.value)}
         />
         <Text size="sm" c="dimmed" role="status">
-          {isFiltered ? `${count(shown.length)} of ${count(hosts.length)} hosts` : `${count(hosts.length)} hosts`} ·{" "}
-          {devices}
+          {isFiltered && `${count(shown.length)} of `}
+          {hosts.length === 1 ? "1 host" : `${count(hosts.length)} hosts`} · {devices}
         </Text>
       </Group>
       {shown.length === 0 && (

@@ -4,6 +4,7 @@ import { Fragment, memo } from "react"
 import { Link } from "wouter"
 
 import { devicesInWords } from "../../format/devices"
+import { count } from "../../format/numbers"
 import { At } from "../../parts/Time"
 import { ScrolledTable } from "../../parts/ScrolledTable"
 import type { WaitingJob } from "./line"
@@ -27,14 +28,14 @@ export const QueueTable = memo(function QueueTable({ jobs }: { jobs: readonly Wa
       <Table.Tbody>
         {jobs.map((job) => (
           <Table.Tr key={job.id}>
-            <Table.Td>{job.position ?? "–"}</Table.Td>
+            <Table.Td>{typeof job.position === "number" ? count(job.position) : "–"}</Table.Td>
             <Table.Th scope="row" fw={400}>
               <Anchor component={Link} href={`/jobs/${job.id}`} size="sm">
                 #{job.id} {job.name}
               </Anchor>
             </Table.Th>
             <Table.Td>{job.user ?? "–"}</Table.Td>
-            <Table.Td>{job.priority}</Table.Td>
+            <Table.Td>{count(job.priority)}</Table.Td>
             <Table.Td style={{ whiteSpace: "nowrap" }}>{devicesInWords(job.spec)}</Table.Td>
             <Table.Td style={{ whiteSpace: "nowrap" }}>
               {job.predicted_start === null ? "not foretold" : <At at={job.predicted_start} />}

@@ -49,6 +49,9 @@ export default function QueueView() {
   return (
     <>
       <SpanChoice span={span} />
+      <Text size="xs" c="dimmed" mb="md">
+        The upright line is now. Dots stand for an end that is not known.
+      </Text>
       <Part title="Running now">
         <RunningChart hosts={hosts.data} jobs={running.data} axis={axis} />
       </Part>

@@ -49,7 +49,7 @@ export function RunningChart({ hosts: all, jobs, axis }: RunningChartProps) {
       </Chart>
       {more > 0 && (
         <Text size="sm" mt="xs">
-          and {count(more)} more hosts
+          and {more === 1 ? "1 more host" : `${count(more)} more hosts`}
         </Text>
       )}
     </>
