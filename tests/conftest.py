@@ -31,6 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--schema-examples", type=int, default=3, help="requests that schemathesis draws for each operation, and chains"
     )
+    parser.addoption(
+        "--screenshots", action="store_true", help="write the pictures of the dashboard into docs/screenshots"
+    )
     parser.addoption("--table", help="Markdown file in which the fault tests are to write their table")
     parser.addoption(
         "--runs", type=int, default=1, help="slow runs that tests/distributed/test_false_alarms.py watches"

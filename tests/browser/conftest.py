@@ -69,6 +69,12 @@ def dashboard(
     drop(postgres_session, url)
 
 
+@pytest.fixture(scope="module")
+def api(dashboard: Dashboard) -> GuardedApi:
+    """The API that visits go to; a module may have one of its own."""
+    return dashboard.api
+
+
 @pytest.fixture(scope="package")
 def trained(dashboard: Dashboard) -> tuple[int, int]:
     """Two jobs of alice that have trained the same on a device each, but for the learning rate."""
@@ -101,10 +107,10 @@ def talks(dashboard: Dashboard, tmp_path: Path) -> Iterator[Talks]:
 
 @pytest.fixture
 def visits(
-    browser: Browser, dashboard: Dashboard, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    browser: Browser, api: GuardedApi, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Visits]:
     """Begins visits of users; whatever goes wrong in a page that the test has not said it expects, fails it."""
-    visits = Visits(browser, dashboard)
+    visits = Visits(browser, api)
     yield visits
     has_failed = request.node.stash.get(FAILED, True)
     if has_failed:

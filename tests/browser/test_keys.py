@@ -49,19 +49,19 @@ def test_the_palette_goes_to_a_page_by_its_name(visits: Visits) -> None:
 def test_the_palette_finds_a_job_by_its_name_and_by_its_number(visits: Visits) -> None:
     visit = visits.by("alice")
     page = visit.open("/settings")
-    job_id = visits.dashboard.api.submit_by("alice", name="needle in a haystack", host="nowhere")
+    job_id = visits.api.submit_by("alice", name="needle in a haystack", host="nowhere")
     for words in ("needle", f"#{job_id}"):
-        page.keyboard.press("k")
+        page.keyboard.press("Control+k")
         page.get_by_role("dialog", name="Commands").get_by_role("textbox").fill(words)
         page.get_by_role("option", name="needle in a haystack").click()
         visit.expect_at(f"/jobs/{job_id}")
-    visits.dashboard.api.by("alice").post(f"/jobs/{job_id}/cancel")
+    visits.api.by("alice").post(f"/jobs/{job_id}/cancel")
 
 
 def test_a_viewer_is_offered_no_command_that_their_role_does_not_have(visits: Visits) -> None:
     page = visits.by("vera").open("/settings")
     expect(page.get_by_role("heading", level=1, name="Settings")).to_be_visible()
-    page.keyboard.press("k")
+    page.keyboard.press("Control+k")
     dialog = page.get_by_role("dialog", name="Commands")
     expect(dialog.get_by_role("option", name="Hosts")).to_be_visible()
     expect(dialog.get_by_role("option", name="New job")).to_have_count(0)

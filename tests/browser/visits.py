@@ -7,8 +7,8 @@ from urllib.parse import unquote
 
 from playwright.sync_api import Browser, BrowserContext, Page, StorageState
 
-from tests.browser.dashboard import Dashboard
 from tests.browser.watch import Watch
+from tests.integration.guarded_api import GuardedApi
 
 TOKEN_KEY = "rankzero.token"
 """Under which the dashboard keeps the token of who wants to stay signed in."""
@@ -40,9 +40,9 @@ class Visit:
 class Visits:
     """The visits of one test."""
 
-    def __init__(self, browser: Browser, dashboard: Dashboard) -> None:
+    def __init__(self, browser: Browser, api: GuardedApi) -> None:
         self._browser = browser
-        self.dashboard = dashboard
+        self.api = api
         self._begun: list[Visit] = []
 
     def by(
@@ -59,7 +59,7 @@ class Visits:
         """
         state: StorageState = {"cookies": [], "origins": []}
         if user is not None:
-            url, token = self.dashboard.api.url, self.dashboard.api.tokens[user]
+            url, token = self.api.url, self.api.tokens[user]
             state["origins"] = [{"origin": url, "localStorage": [{"name": TOKEN_KEY, "value": token}]}]
         context = self._browser.new_context(
             storage_state=state,
@@ -72,8 +72,8 @@ class Visits:
             permissions=["clipboard-read", "clipboard-write"],
         )
         context.set_default_timeout(DEADLINE_MS)
-        watch = Watch(context, self.dashboard.api.url)
-        visit = Visit(context, context.new_page(), watch, f"{self.dashboard.api.url}/ui")
+        watch = Watch(context, self.api.url)
+        visit = Visit(context, context.new_page(), watch, f"{self.api.url}/ui")
         self._begun.append(visit)
         return visit
 
