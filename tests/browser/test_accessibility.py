@@ -6,9 +6,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.accessibility import assert_accessible
+from tests.browser.forms import fill
 from tests.browser.places import PLACES, expect_ready
 from tests.browser.scene import Scene
 from tests.browser.visits import Visits
+from tests.integration.guarded_api import GuardedApi
+from tests.receiver import Receiver
 
 AT_REST = "document.getAnimations().every(each => each.effect.getComputedTiming().endTime === Infinity)"
 """Whether nothing is on its way from one colour or place to another; what spins until an answer comes is at rest."""
@@ -53,6 +56,18 @@ def click(name: str) -> Callable[[Page], None]:
     return lambda page: page.get_by_role("button", name=name, exact=True).first.click()
 
 
+def drain_any(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    page.get_by_role("dialog", name="Commands").get_by_role("textbox").fill("Drain a host")
+    page.get_by_role("option", name="Drain a host").click()
+    expect(page.get_by_role("dialog", name="Drain a host")).to_be_visible()
+
+
+def start_over(page: Page) -> None:
+    fill(page, {"Name": "to be lost"})
+    click("Start over")(page)
+
+
 DIALOGS: dict[str, tuple[str, Callable[[Page], None]]] = {
     "palette": ("settings", press("Control+k")),
     "keys": ("settings", press("?")),
@@ -67,8 +82,12 @@ DIALOGS: dict[str, tuple[str, Callable[[Page], None]]] = {
     "new token": ("access", click("New token")),
     "new webhook": ("webhooks", click("New webhook")),
     "drain": ("hosts", click("Drain alpha")),
+    "drain a host": ("hosts", drain_any),
     "quarantine": ("hosts", click("Quarantine cuda:7 of alpha")),
     "remove a host": ("hosts", click("Remove alpha")),
+    "revoke a token": ("access", click("Revoke of the tests of root")),
+    "disable a user": ("users", click("Disable vera")),
+    "start over": ("new job", start_over),
 }
 
 
@@ -84,13 +103,62 @@ def test_every_dialog_is_accessible_and_closed_by_escape(visits: Visits, scene: 
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
+def test_a_token_is_shown_once_accessibly(visits: Visits) -> None:
+    page = visits.by("root", still=True).open("/access")
+    page.get_by_role("button", name="New token").click()
+    page.get_by_role("textbox", name="Name", exact=True).fill("looked at")
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_role("button", name="I have copied it")).to_be_visible()
+    assert_accessible_in_both(page, "a token that is shown once")
+
+
+def test_secrets_and_the_question_before_one_is_removed_are_accessible(visits: Visits, api: GuardedApi) -> None:
+    assert api.by("root").put("/secrets/LOOKED_AT", json={"value": "hidden"}).is_success
+    page = visits.by("root", still=True).open("/access?section=secrets")
+    remove = page.get_by_role("button", name="Remove LOOKED_AT")
+    expect(remove).to_be_visible()
+    assert_accessible_in_both(page, "secrets")
+    remove.click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert_accessible_in_both(page, "the question before a secret is removed")
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(remove).to_have_count(0)
+
+
+def test_a_webhook_its_delivery_its_key_and_its_questions_are_accessible(visits: Visits) -> None:
+    page = visits.by("root", still=True).open("/webhooks")
+    with Receiver() as receiver:
+        page.get_by_role("button", name="New webhook").click()
+        page.get_by_role("textbox", name="URL").fill(receiver.url)
+        page.get_by_role("button", name="Add webhook").click()
+        copied = page.get_by_role("button", name="I have copied it")
+        expect(copied).to_be_visible()
+        assert_accessible_in_both(page, "a key that is shown once")
+        copied.click()
+        row = page.get_by_role("row").filter(has_text=receiver.url)
+        row.get_by_role("button", name="Test").click()
+        page.get_by_role("button", name="Details").first.click()
+        expect(page.get_by_label("Body of the message")).to_be_visible()
+        assert_accessible_in_both(page, "a delivery")
+        for verb in ("Another key", "Delete"):
+            row.get_by_role("button", name=verb).click()
+            expect(page.get_by_role("dialog")).to_be_visible()
+            assert_accessible_in_both(page, f"the question before {verb}")
+            page.keyboard.press("Escape")
+            expect(page.get_by_role("dialog")).to_have_count(0)
+        row.get_by_role("button", name="Delete").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(row).to_have_count(0)
+
+
 def test_a_log_line_that_was_found_and_an_open_table_of_values_are_accessible(visits: Visits, scene: Scene) -> None:
     page = visits.by("root", still=True).open(f"/jobs/{scene.running}/logs")
     page.get_by_role("searchbox", name="Search").fill("green")
     page.get_by_role("button", name="Search all output").click()
     expect(page.get_by_role("region", name="Lines that were found")).to_be_visible()
     assert_accessible_in_both(page, "what was found in a log")
-    page.goto(page.url.partition("/logs")[0] + "/metrics?log=true&smoothing=0.5")
+    page.goto(page.url.partition("/logs")[0] + "/metrics?scale=log&smoothing=0.5")
+    expect(page.get_by_label("Logarithmic")).to_be_checked()
     page.get_by_role("button", name="Values of train/loss").click()
     expect(page.get_by_role("region", name="Values of train/loss")).to_be_visible()
     assert_accessible_in_both(page, "a table of values")

@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.sync_api import expect
 
 from tests.browser.dashboard import Dashboard
-from tests.browser.states import expect_state
+from tests.browser.states import START_MS, expect_state
 from tests.browser.talks import Talks
 from tests.browser.visits import Visits
 
@@ -64,9 +64,13 @@ def test_a_failed_job_says_why_and_is_tried_again(visits: Visits, talks: Talks) 
     expect(main).to_contain_text("the last line before the end")
     expect(main).to_contain_text("rank 0")
     page.get_by_role("button", name="Retry", exact=True).click()
-    expect_state(page, "failed")  # it does what it did before: its orders are the same
     page.get_by_role("navigation", name="Parts of the job").get_by_role("link", name="Timeline").click()
     expect(main).to_contain_text("Queued again by hand")
+    # It does what it did before: its orders are the same.
+    for number in (1, 2):
+        attempt = page.get_by_role("row").filter(has=page.get_by_role("link", name=f"Attempt {number}, its log"))
+        expect(attempt).to_contain_text("no such thing as <b>luck</b>", timeout=START_MS)
+    expect_state(page, "failed")
 
 
 def test_a_checkpoint_is_downloaded_as_it_was_saved(
