@@ -9,7 +9,8 @@ from jobs.states import State
 from tests.browser.dashboard import DEVICES, Dashboard
 from tests.browser.talks import Talks
 
-ODD_NAME = "<b>odd</b> & “ünï” 🚀 " + "long " * 45
+ODD_NAME = "<b>odd</b> & “ünï” 🚀 " + "l" + "o" * 228 + "ng"
+"""With a word of 231 letters, which no line takes."""
 ODD_LINES = (
     "\x1b[1;32mgreen\x1b[0m \x1b[38;5;208morange\x1b[0m \x1b[31;47mred on white\x1b[0m \x1b[7mturned",
     "\x1b[2mfaint\x1b[0m \x1b[3mslanted\x1b[0m \x1b[4munderlined\x1b[0m",

@@ -6,6 +6,8 @@ from playwright.sync_api import expect
 from tests.browser.accessibility import assert_accessible, assert_fits
 from tests.browser.places import PLACES, expect_ready
 from tests.browser.scene import Scene
+from tests.browser.states import expect_state
+from tests.browser.talks import Talks
 from tests.browser.visits import PHONE, Visits
 
 
@@ -33,12 +35,14 @@ def test_on_a_phone_the_pages_are_behind_a_button(visits: Visits) -> None:
     expect(page.get_by_role("button", name="Open navigation")).to_be_visible()
 
 
-def test_a_job_is_found_opened_and_paused_on_a_phone(visits: Visits, scene: Scene) -> None:
+def test_a_job_is_found_opened_and_paused_on_a_phone(visits: Visits, talks: Talks) -> None:
+    talk = talks.begin("bob", waits=True, host="nowhere", name="from-the-train")
     visit = visits.by("bob", size=PHONE)
-    page = visit.open("/jobs?q=after-the-release&state=paused")
-    page.get_by_role("link", name="after-the-release").tap()
-    visit.expect_at(f"/jobs/{scene.paused}")
-    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
+    page = visit.open("/jobs?q=from-the-train&state=queued")
+    page.get_by_role("link", name="from-the-train").tap()
+    visit.expect_at(f"/jobs/{talk.id}")
+    page.get_by_role("button", name="Pause", exact=True).tap()
+    expect_state(page, "paused")
 
 
 def test_nothing_moves_for_who_wants_reduced_motion(visits: Visits, scene: Scene) -> None:
