@@ -111,11 +111,11 @@ const HOW_TO_TYPE: Partial<Record<Field["kind"], string>> = {
 function Described({ field, before }: { field: Field; before: string | undefined }) {
   const how = HOW_TO_TYPE[field.kind]
   return (
-    <>
+    <span title={field.description}>
       {before !== undefined && <span className={classes.before}>{before} </span>}
       {how && `${how} `}
       <Prose text={field.description} />
-    </>
+    </span>
   )
 }
 

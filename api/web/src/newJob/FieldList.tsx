@@ -42,7 +42,7 @@ function FieldGroup({ field, form }: { field: Field; form: Form }) {
   return (
     <fieldset className={classes.group} id={inputId(field.id)} tabIndex={-1} aria-invalid={error ? true : undefined}>
       <legend>{field.label}</legend>
-      <p className={classes.description}>
+      <p className={classes.description} title={field.description}>
         <Prose text={field.description} />
       </p>
       {error && <p className={classes.error}>{error}</p>}
