@@ -23,6 +23,7 @@ const MAY_IMPORT = {
   ...Object.fromEntries(PAGES.map((page) => [page, BELOW_PAGES])),
 }
 
+/** @param {[string, string[]]} entry */
 function wall([folder, allowed]) {
   const others = [...PAGES, ...BELOW_PAGES, "app"].filter((other) => other !== folder)
   const barred = others.filter((other) => !allowed.some((each) => each.split("/")[0] === other))

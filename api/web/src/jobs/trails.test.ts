@@ -6,7 +6,7 @@ import type { Progress } from "../api/types"
 import { dropTrails, goOn, mainMetric, trailQuery } from "./trails"
 
 function progress(values: Progress["values"]): Progress {
-  return { step: 1, values } as Progress
+  return { step: 1, values }
 }
 
 function trailed(): [QueryClient, () => number[] | undefined] {

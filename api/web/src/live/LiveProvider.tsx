@@ -10,22 +10,35 @@ import { takeIn } from "./takeIn"
 
 type Listener = (news: News) => void
 
+/** A stream that has not begun by then, as in a hidden tab or with too many open, keeps nobody waiting. */
+const STREAM_MS = 400
+
 const Listeners = createContext<Set<Listener> | null>(null)
 
 export function LiveProvider({ children }: { children: ReactNode }) {
   const client = useQueryClient()
   const [listeners] = useState(() => new Set<Listener>())
   const [stale] = useState(() => new StaleAnswers(client))
+  // First the stream, then what is shown (docs/streams.md): what is read after its beginning misses nothing, and is
+  // read once.
+  const [isShown, setIsShown] = useState(false)
   useFeed({
     topics: ["jobs", "checkpoints", "hosts"],
     onNews: (news) => {
       takeIn(client, stale, news)
       for (const listener of listeners) listener(news)
     },
-    // Whatever is on the screen may have changed unseen; what is not, is read anew when it is shown.
-    onShow: () => void client.invalidateQueries({ queryKey: keys.live }),
+    onShow: () => {
+      setIsShown(true)
+      // Whatever is on the screen may have changed unseen; what is not, is read anew when it is shown.
+      if (isShown) void client.invalidateQueries({ queryKey: keys.live })
+    },
   })
-  return <Listeners value={listeners}>{children}</Listeners>
+  useEffect(() => {
+    const timer = setTimeout(() => setIsShown(true), STREAM_MS)
+    return () => clearTimeout(timer)
+  }, [])
+  return <Listeners value={listeners}>{isShown && children}</Listeners>
 }
 
 /** Be told of jobs, checkpoints and hosts while the component is shown. */
