@@ -48,6 +48,9 @@ function inOrder(jobs: readonly Pick<Job, "id">[]): number[] {
   return jobs.map(({ id }) => id).toSorted((one, other) => one - other)
 }
 
+/** Characters of names that an address has room for. */
+const MOST_NAMED = 2_000
+
 const FIRST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 5_000
 
@@ -56,8 +59,11 @@ async function read(job: number, signal: AbortSignal) {
   const path = { job_id: job }
   for (let wait_ms = FIRST_WAIT_MS; ; wait_ms = Math.min(2 * wait_ms, LONGEST_WAIT_MS)) {
     try {
-      const names = await data(api.GET("/jobs/{job_id}/metrics/names", { params: { path }, signal }))
-      const params = { path, query: { points: pointsOf(names.items.length) } }
+      const known = await data(api.GET("/jobs/{job_id}/metrics/names", { params: { path }, signal }))
+      const names = known.items.map(({ name }) => name)
+      // Named, they are not looked for a second time; one that comes meanwhile is told of by the stream.
+      const name = names.join("").length <= MOST_NAMED ? names : []
+      const params = { path, query: { points: pointsOf(names.length), name } }
       return (await data(api.GET("/jobs/{job_id}/metrics", { params, signal }))).items
     } catch (error) {
       if (signal.aborted || !isPassing(error)) throw error
