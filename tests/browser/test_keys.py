@@ -49,6 +49,7 @@ def test_the_palette_goes_to_a_page_by_its_name(visits: Visits) -> None:
 def test_the_palette_finds_a_job_by_its_name_and_by_its_number(visits: Visits) -> None:
     visit = visits.by("alice")
     page = visit.open("/settings")
+    expect(page.get_by_role("heading", level=1, name="Settings")).to_be_visible()
     job_id = visits.api.submit_by("alice", name="needle in a haystack", host="nowhere")
     for words in ("needle", f"#{job_id}"):
         page.keyboard.press("Control+k")
