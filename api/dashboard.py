@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from api.bundle import HEAD, MANIFEST, PAGE, Bundle, BundleError, File, read
+from api.etags import listed
 from jobs.access import Access
 
 HASHED = "assets/"
@@ -185,14 +186,14 @@ def _page(bundle: Bundle, depth: int, access: Access) -> File:
 
 def _answer(request: Request, file: File, path: str) -> Response:
     is_compressed = file.compressed is not None and _takes_gzip(request.headers)
-    tag = f'"{file.digest[:20]}{"-gzip" if is_compressed else ""}"'
+    tag = f"{file.digest[:20]}{'-gzip' if is_compressed else ''}"
     headers = GUARDS | {
         "Cache-Control": "public, max-age=31536000, immutable" if path.startswith(HASHED) else "no-cache",
-        "ETag": tag,
+        "ETag": f'"{tag}"',
     }
     if file.compressed is not None:
         headers["Vary"] = "Accept-Encoding"
-    if tag in _listed(request.headers.get("if-none-match", "")):
+    if tag in listed(request.headers.get("if-none-match")):
         return Response(status_code=304, headers=headers)
     if is_compressed:
         headers["Content-Encoding"] = "gzip"
@@ -208,8 +209,3 @@ def _takes_gzip(headers: Mapping[str, str]) -> bool:
         if coding.strip() == "gzip":
             return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
     return False
-
-
-def _listed(if_none_match: str) -> set[str]:
-    """Return the tags in a header. A proxy that changes how an answer is compressed makes them weak."""
-    return {each.strip().removeprefix("W/") for each in if_none_match.split(",")}

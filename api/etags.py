@@ -40,7 +40,7 @@ class Tagged:
         ] = None,
     ) -> None:
         self._response = response
-        self._known = _listed(if_none_match)
+        self._known = listed(if_none_match)
 
     def shown(self, answer: Shown, **edited: object) -> Shown:
         """Return the answer, with an ETag; `edited` is what users edit of it. Raises NotModified where it is known."""
@@ -64,7 +64,7 @@ class Expected:
         ] = None,
     ) -> None:
         self._response = response
-        self._editions = None if if_match is None else {tag.partition(".")[0] for tag in _listed(if_match)}
+        self._editions = None if if_match is None else {tag.partition(".")[0] for tag in listed(if_match)}
 
     def check(self, name: str, **edited: object) -> None:
         """Refuse a change of what is not as expected. Call it with the row held, in the transaction that changes it.
@@ -87,7 +87,8 @@ Tags = Annotated[Tagged, Depends()]
 IfMatch = Annotated[Expected, Depends()]
 
 
-def _listed(header: str | None) -> set[str]:
+def listed(header: str | None) -> set[str]:
+    """Return the tags in a header, without their quotes; weak ones too, as a proxy that compresses makes them."""
     if header is None:
         return set()
     return {"*"} if header.strip() == "*" else set(_TAG.findall(header))

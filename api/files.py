@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from api.etags import listed
 from api.ranges import RangeError, byte_range
 from jobs.checkpoint_files import OpenFile
 
@@ -45,7 +46,7 @@ class FileAnswer(StreamingResponse):
             # A browser that is handed a file of some user's must not take it for a page of ours.
             "X-Content-Type-Options": "nosniff",
         }
-        if tag in (each.strip().removeprefix("W/") for each in (requested.if_none_match or "").split(",")):
+        if sha256 in listed(requested.if_none_match):
             file.content.close()
             super().__init__(iter(()), status_code=304, headers={"ETag": tag})
             return

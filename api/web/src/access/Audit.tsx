@@ -3,9 +3,10 @@ import { Anchor, Code, Group, Table, Text, TextInput, Title } from "@mantine/cor
 import { useDebouncedCallback } from "@mantine/hooks"
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { useState } from "react"
-import { Link, useSearchParams } from "wouter"
+import { Link } from "wouter"
 
 import type { AuditEvent } from "../api/types"
+import { useAddress } from "../parts/address"
 import { Paged } from "../parts/Paged"
 import { Mark } from "../parts/Mark"
 import { ScrolledTable } from "../parts/ScrolledTable"
@@ -19,23 +20,13 @@ const FILTERS = { actor: "Who", action: "Action", subject: "Subject" } as const
 const EXAMPLES = { actor: "alice", action: "submit_job", subject: "jobs/7" } as const
 
 export function Audit() {
-  const [params, setParams] = useSearchParams()
+  const { params, change } = useAddress()
   const filters: AuditFilters = {}
   for (const name of filterNames) {
     const wanted = params.get(name)
     if (wanted) filters[name] = wanted
   }
   const audit = useInfiniteQuery(auditQuery(filters))
-  const change = (name: keyof AuditFilters, text: string) =>
-    setParams(
-      (before) => {
-        const after = new URLSearchParams(before)
-        if (text === "") after.delete(name)
-        else after.set(name, text)
-        return after
-      },
-      { replace: true },
-    )
   return (
     <section>
       <Title order={2} size="h4" mb="xs">
@@ -43,7 +34,7 @@ export function Audit() {
       </Title>
       <Group gap="xs" mb="sm">
         {filterNames.map((name) => (
-          <Filter key={name} name={name} value={filters[name] ?? ""} onChange={(text) => change(name, text)} />
+          <Filter key={name} name={name} value={filters[name] ?? ""} onChange={(text) => change({ [name]: text })} />
         ))}
       </Group>
       <Paged query={audit} what="events" none="Nothing of that kind was done">

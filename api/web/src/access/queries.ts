@@ -2,6 +2,7 @@
 import { infiniteQueryOptions } from "@tanstack/react-query"
 
 import { api, data } from "../api/client"
+import { byPages } from "../api/pages"
 
 export const accessKeys = {
   tokens: ["access", "tokens"],
@@ -10,17 +11,13 @@ export const accessKeys = {
   audit: ["access", "audit"],
 } as const
 
-const FIRST: string | undefined = undefined
-const nextOf = ({ next_page }: { next_page?: string | null }) => next_page ?? undefined
-
 /** Tokens of one user, or without one all that may be seen. */
 export function tokensQuery(user: string | undefined) {
   return infiniteQueryOptions({
     queryKey: [...accessKeys.tokens, user],
     queryFn: ({ pageParam, signal }) =>
       data(api.GET("/tokens", { params: { query: { user, cursor: pageParam } }, signal })),
-    initialPageParam: FIRST,
-    getNextPageParam: nextOf,
+    ...byPages,
   })
 }
 
@@ -29,8 +26,7 @@ export function usersQuery() {
     queryKey: accessKeys.users,
     queryFn: ({ pageParam, signal }) =>
       data(api.GET("/users", { params: { query: { cursor: pageParam, size: 200 } }, signal })),
-    initialPageParam: FIRST,
-    getNextPageParam: nextOf,
+    ...byPages,
   })
 }
 
@@ -38,8 +34,7 @@ export function secretsQuery() {
   return infiniteQueryOptions({
     queryKey: accessKeys.secrets,
     queryFn: ({ pageParam, signal }) => data(api.GET("/secrets", { params: { query: { cursor: pageParam } }, signal })),
-    initialPageParam: FIRST,
-    getNextPageParam: nextOf,
+    ...byPages,
   })
 }
 
@@ -54,7 +49,6 @@ export function auditQuery(filters: AuditFilters) {
     queryKey: [...accessKeys.audit, filters],
     queryFn: ({ pageParam, signal }) =>
       data(api.GET("/audit", { params: { query: { ...filters, cursor: pageParam } }, signal })),
-    initialPageParam: FIRST,
-    getNextPageParam: nextOf,
+    ...byPages,
   })
 }

@@ -20,7 +20,6 @@ export const keys = {
   events: (id: number) => ["live", "job", id, "events"],
   checkpoints: (id: number) => ["live", "checkpoints", id],
   hosts: ["live", "hosts"],
-  metricNames: (id: number) => ["live", "metric-names", id],
   me: ["me"],
   recipes: ["recipes"],
   dataSets: ["data-sets"],
@@ -77,14 +76,6 @@ export function hostsQuery() {
     queryFn: async ({ signal }) => (await data(api.GET("/hosts", { signal }))).items,
     // A host that falls silent writes no event.
     refetchInterval: 15_000,
-  })
-}
-
-export function metricNamesQuery(id: number) {
-  return queryOptions({
-    queryKey: keys.metricNames(id),
-    queryFn: async ({ signal }) =>
-      (await data(api.GET("/jobs/{job_id}/metrics/names", { params: { path: { job_id: id } }, signal }))).items,
   })
 }
 

@@ -2,6 +2,8 @@
 import { Alert, Button, Code, Stack } from "@mantine/core"
 import { Component, type ReactNode } from "react"
 
+import { asError } from "../api/problems"
+
 interface FailedProps {
   children: ReactNode
   /** Where it is shown: another place is tried anew. */
@@ -12,7 +14,7 @@ export class Failed extends Component<FailedProps, { error: Error | null }> {
   override state: { error: Error | null } = { error: null }
 
   static getDerivedStateFromError(error: unknown) {
-    return { error: error instanceof Error ? error : new Error(String(error)) }
+    return { error: asError(error) }
   }
 
   override componentDidUpdate(before: FailedProps) {

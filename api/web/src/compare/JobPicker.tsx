@@ -1,10 +1,10 @@
 /** Adds a job to those that are compared, by its number or a part of its name. */
-import { Combobox, Group, Text, TextInput, useCombobox } from "@mantine/core"
+import { Combobox, TextInput, useCombobox } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import { useDeferredValue, useState } from "react"
 
 import { foundJobsQuery } from "../api/queries"
-import { StateBadge } from "../parts/StateBadge"
+import { FoundJob } from "../parts/FoundJob"
 import { MOST_JOBS } from "./chosenJobs"
 
 export function JobPicker({ chosen, onAdd }: { chosen: readonly number[]; onAdd: (job: number) => void }) {
@@ -43,15 +43,7 @@ export function JobPicker({ chosen, onAdd }: { chosen: readonly number[]; onAdd:
       <Combobox.Dropdown hidden={words === "" || found.data === undefined}>
         <Combobox.Options aria-label="Found jobs">
           {offered.map((job) => (
-            <Combobox.Option key={job.id} value={String(job.id)}>
-              <Group gap="xs" wrap="nowrap">
-                <Text size="sm">#{job.id}</Text>
-                <Text size="sm" truncate>
-                  {job.name}
-                </Text>
-                <StateBadge state={job.state} />
-              </Group>
-            </Combobox.Option>
+            <FoundJob key={job.id} job={job} value={String(job.id)} />
           ))}
           {offered.length === 0 && <Combobox.Empty>No other job is called that</Combobox.Empty>}
         </Combobox.Options>

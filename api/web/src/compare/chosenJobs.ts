@@ -1,8 +1,8 @@
 /** Which jobs are compared: the address says so, `?jobs=3,5`. */
-import { useSearchParams } from "wouter"
 
 import { jobIdsIn } from "../api/jobId"
 import { MOST_LINES } from "../charts/palette"
+import { useAddress } from "../parts/address"
 
 export const MOST_JOBS = MOST_LINES
 
@@ -14,13 +14,7 @@ export function chosenIn(text: string | null): { chosen: number[]; leftOut: numb
 }
 
 export function useChosenJobs() {
-  const [params, setParams] = useSearchParams()
-  const choose = (jobs: readonly number[]) =>
-    setParams((before) => {
-      const next = new URLSearchParams(before)
-      if (jobs.length === 0) next.delete("jobs")
-      else next.set("jobs", jobs.join(","))
-      return next
-    })
+  const { params, change } = useAddress()
+  const choose = (jobs: readonly number[]) => change({ jobs: jobs.join(",") }, { isStep: true })
   return { ...chosenIn(params.get("jobs")), choose }
 }

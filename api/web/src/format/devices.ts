@@ -1,20 +1,21 @@
 /** What a stored spec asks for, in few words. It may be of another release, so each field is looked at before it is used. */
+import { isObject } from "./json"
 
 type Fields = Record<string, unknown>
 
 /** The devices: `cuda:0,1`, `4 × CPU`, `any 2 GPUs ≥ 40 GB on atlas`, `cuda:0 × 2 hosts`. */
 export function devicesInWords(spec: Fields): string {
   const { device, nodes } = spec
-  const host = textIn(spec, "host") ?? (isFields(device) ? textIn(device, "host") : undefined)
-  const each = isFields(device) ? countInWords(device) : listInWords(device, spec.nproc_per_node)
+  const host = textIn(spec, "host") ?? (isObject(device) ? textIn(device, "host") : undefined)
+  const each = isObject(device) ? countInWords(device) : listInWords(device, spec.nproc_per_node)
   if (typeof nodes === "number" && nodes > 1) return `${each} × ${nodes} hosts`
   return host === undefined ? each : `${each} on ${host}`
 }
 
 /** What is trained: its recipe, and the model or, of a program of one's own, its file or module. */
 export function trainingInWords(spec: Fields): { recipe: string; model: string; data: string } {
-  const train = isFields(spec.train) ? spec.train : {}
-  const options = isFields(train.options) ? train.options : {}
+  const train = isObject(spec.train) ? spec.train : {}
+  const options = isObject(train.options) ? train.options : {}
   const program = textIn(options, "script") ?? textIn(options, "module")
   return {
     recipe: textIn(train, "recipe") ?? "",
@@ -34,10 +35,6 @@ function listInWords(device: unknown, processes: unknown): string {
   if (device === "cpu") return typeof processes === "number" && processes > 1 ? `${processes} × CPU` : "CPU"
   if (typeof device !== "string") return "?"
   return device.replaceAll(",cuda:", ",")
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
 function textIn(fields: Fields, name: string): string | undefined {

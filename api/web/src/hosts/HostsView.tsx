@@ -7,6 +7,7 @@ import { useSearchParams } from "wouter"
 import type { Host } from "../api/types"
 import { count } from "../format/numbers"
 import { useAction } from "../keys/actions"
+import { useAddress } from "../parts/address"
 import { Empty } from "../parts/Empty"
 import { useRights } from "../session/rights"
 import { Dialogs, type AskVerb } from "./Dialogs"
@@ -61,18 +62,8 @@ export function HostsView({ hosts }: { hosts: readonly Host[] }) {
 }
 
 function FilterBar({ hosts, shown }: { hosts: readonly Host[]; shown: readonly Host[] }) {
-  const [params, setParams] = useSearchParams()
+  const { params, change } = useAddress()
   const { text, state } = readFilter(params)
-  const set = (name: string, value: string) =>
-    setParams(
-      (before) => {
-        const after = new URLSearchParams(before)
-        if (value === "") after.delete(name)
-        else after.set(name, value)
-        return after
-      },
-      { replace: true },
-    )
   const isFiltered = text !== "" || state !== null
   const devices = devicesInWords(shown.flatMap((host) => host.devices))
   return (
@@ -84,7 +75,7 @@ function FilterBar({ hosts, shown }: { hosts: readonly Host[]; shown: readonly H
           size="xs"
           type="search"
           value={text}
-          onChange={(event) => set("q", event.currentTarget.value)}
+          onChange={(event) => change({ q: event.currentTarget.value })}
         />
         <NativeSelect
           label="State"
@@ -94,7 +85,7 @@ function FilterBar({ hosts, shown }: { hosts: readonly Host[]; shown: readonly H
             { value: "", label: "Any" },
             ...Object.entries(FILTER_STATES).map(([value, label]) => ({ value, label })),
           ]}
-          onChange={(event) => set("state", event.currentTarget.value)}
+          onChange={(event) => change({ state: event.currentTarget.value })}
         />
         <Text size="sm" c="dimmed" role="status">
           {isFiltered && `${count(shown.length)} of `}
@@ -103,7 +94,7 @@ function FilterBar({ hosts, shown }: { hosts: readonly Host[]; shown: readonly H
       </Group>
       {shown.length === 0 && (
         <Empty title="No host is like that">
-          <Button variant="default" size="xs" onClick={() => setParams({}, { replace: true })}>
+          <Button variant="default" size="xs" onClick={() => change({ q: null, state: null })}>
             Show all
           </Button>
         </Empty>

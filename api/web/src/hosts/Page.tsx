@@ -2,7 +2,7 @@
 import { Code, Text } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import { Suspense } from "react"
-import { Link, useSearchParams } from "wouter"
+import { useSearchParams } from "wouter"
 
 import { hostsQuery } from "../api/queries"
 import { Empty } from "../parts/Empty"
@@ -10,6 +10,7 @@ import { ErrorNote } from "../parts/ErrorNote"
 import { lazyPart } from "../parts/lazyPart"
 import { Loading } from "../parts/Loading"
 import { PageTitle } from "../parts/PageTitle"
+import { TabLinks } from "../parts/TabLinks"
 import { HostsView } from "./HostsView"
 import classes from "./Page.module.css"
 
@@ -21,14 +22,15 @@ export default function HostsPage() {
   return (
     <>
       <PageTitle title="Hosts" documentTitle={isQueue ? "Queue" : "Hosts"} />
-      <nav aria-label="Views" className={classes.views}>
-        <Link href="/hosts" className={classes.view} aria-current={isQueue ? undefined : "page"}>
-          Devices
-        </Link>
-        <Link href="/hosts?view=queue" className={classes.view} aria-current={isQueue ? "page" : undefined}>
-          Queue
-        </Link>
-      </nav>
+      <div className={classes.views}>
+        <TabLinks
+          label="Views"
+          tabs={[
+            { title: "Devices", href: "/hosts", isShown: !isQueue },
+            { title: "Queue", href: "/hosts?view=queue", isShown: isQueue },
+          ]}
+        />
+      </div>
       {isQueue ? (
         <Suspense fallback={<Loading what="the queue" />}>
           <QueueView />

@@ -2,7 +2,7 @@
 import { Group, Title } from "@mantine/core"
 import { useId, type ReactNode } from "react"
 
-export interface SectionProps {
+interface SectionProps {
   title: string
   /** Small controls beside the heading. */
   aside?: ReactNode

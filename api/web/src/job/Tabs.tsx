@@ -1,12 +1,14 @@
 /** The tabs of a job: each is a path of its own, and is loaded when it is first shown. */
 import { Anchor, Button, Text } from "@mantine/core"
 import { Suspense, type ComponentType } from "react"
-import { Link, useSearchParams } from "wouter"
+import { Link } from "wouter"
 
 import type { Job } from "../api/types"
+import { useAddress } from "../parts/address"
 import { Empty } from "../parts/Empty"
 import { lazyPart } from "../parts/lazyPart"
 import { Loading } from "../parts/Loading"
+import { TabLinks } from "../parts/TabLinks"
 import { OverviewTab } from "./overview/OverviewTab"
 import type { TabPath } from "./snippets/snippets"
 import { isLanguage, SnippetPanel, type Language } from "./snippets/SnippetPanel"
@@ -34,18 +36,14 @@ export function Tabs({ job, tab }: { job: Job; tab: string | undefined }) {
   return (
     <>
       <div className={classes.row}>
-        <nav aria-label="Parts of the job" className={classes.tabs}>
-          {TABS.map(({ path, title }) => (
-            <Link
-              key={path}
-              href={path === "" ? `/jobs/${job.id}` : `/jobs/${job.id}/${path}`}
-              className={classes.tab}
-              aria-current={path === shown?.path ? "page" : undefined}
-            >
-              {title}
-            </Link>
-          ))}
-        </nav>
+        <TabLinks
+          label="Parts of the job"
+          tabs={TABS.map(({ path, title }) => ({
+            title,
+            href: path === "" ? `/jobs/${job.id}` : `/jobs/${job.id}/${path}`,
+            isShown: path === shown?.path,
+          }))}
+        />
         {shown && (
           <Button
             size="xs"
@@ -87,17 +85,7 @@ function NoSuchTab({ job }: { job: Job }) {
 
 /** In which language the commands are shown, by the parameter `code`; null where they are not. */
 function useLanguage(): [Language | null, (language: Language | null) => void] {
-  const [search, setSearch] = useSearchParams()
-  const named = search.get("code")
-  const set = (language: Language | null) =>
-    setSearch(
-      (before) => {
-        const after = new URLSearchParams(before)
-        if (language === null) after.delete("code")
-        else after.set("code", language)
-        return after
-      },
-      { replace: true },
-    )
-  return [isLanguage(named) ? named : null, set]
+  const { params, change } = useAddress()
+  const named = params.get("code")
+  return [isLanguage(named) ? named : null, (language) => change({ code: language })]
 }

@@ -1,11 +1,11 @@
 /** The command palette: every action that is offered now, and any job by its number or name. */
-import { Combobox, Group, Kbd, Modal, Text, TextInput, useCombobox } from "@mantine/core"
+import { Combobox, Group, Kbd, Modal, TextInput, useCombobox } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
 import { useDeferredValue, useState } from "react"
 import { useLocation } from "wouter"
 
 import { foundJobsQuery } from "../api/queries"
-import { StateBadge } from "../parts/StateBadge"
+import { FoundJob } from "../parts/FoundJob"
 import { useAction, useActions, type Action } from "./actions"
 
 const SECTIONS = ["This page", "Jobs", "Go to", "Help"] as const
@@ -60,15 +60,7 @@ function Search({ onClose }: { onClose: () => void }) {
         {jobs.length > 0 && (
           <Combobox.Group label="Found jobs">
             {jobs.map((job) => (
-              <Combobox.Option key={job.id} value={optionOf(job.id)}>
-                <Group gap="xs" wrap="nowrap">
-                  <Text size="sm">#{job.id}</Text>
-                  <Text size="sm" truncate>
-                    {job.name}
-                  </Text>
-                  <StateBadge state={job.state} />
-                </Group>
-              </Combobox.Option>
+              <FoundJob key={job.id} job={job} value={optionOf(job.id)} />
             ))}
           </Combobox.Group>
         )}

@@ -13,12 +13,12 @@ interface Items<T> {
   items: T[]
 }
 
-export interface HostNews {
+interface HostNews {
   host: string
   change: "registered" | "drained" | "undrained" | "removed" | "quarantined" | "released"
 }
 
-export interface NewsByTopic {
+interface NewsByTopic {
   jobs: JobNews
   metrics: Items<Metric>
   logs: Items<LogChunk>

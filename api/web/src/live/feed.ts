@@ -6,7 +6,7 @@ import { isTopic, type News } from "./events"
 /** `live`: events come. `connecting`: the first try. `broken`: it was there, or could not be had, and is tried again. */
 export type Connection = "connecting" | "live" | "broken"
 
-export interface FeedOptions {
+interface FeedOptions {
   /** Path of the stream with its filters: `/events?topics=jobs`. */
   path: string
   /** Asks the API; rejects for whatever is not an answer. */

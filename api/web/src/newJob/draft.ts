@@ -1,4 +1,5 @@
 /** The job that is being written: its spec, of which only what was set is there, and the texts as they were typed. */
+import { asError } from "../api/problems"
 import { isObject, withValue, type Json, type JsonObject, type Path } from "../format/json"
 
 export interface TypedText {
@@ -77,7 +78,7 @@ function readSpec(text: string): JsonObject | string {
     const value = JSON.parse(text) as unknown
     return isObject(value) ? value : "A job is an object: { … }"
   } catch (error) {
-    return `This is not JSON: ${error instanceof Error ? error.message : String(error)}`
+    return `This is not JSON: ${asError(error).message}`
   }
 }
 

@@ -1,4 +1,5 @@
 /** What is typed into a field, as the value that it stands for, and a value as the text of a field. */
+import { asError } from "../api/problems"
 import { isObject, type Json } from "../format/json"
 import type { Kind } from "./schemas"
 
@@ -67,6 +68,6 @@ function readJson(text: string): Reading {
   } catch (error) {
     // What takes anything takes a plain text too; only what begins as JSON has to be that to its end.
     if (!/^\s*["[{]/.test(text)) return { value: text, problem: null }
-    return { value: text, problem: `This is not JSON: ${error instanceof Error ? error.message : String(error)}` }
+    return { value: text, problem: `This is not JSON: ${asError(error).message}` }
   }
 }

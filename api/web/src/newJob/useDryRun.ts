@@ -1,7 +1,7 @@
 /** What would come of the job as it stands, asked for as somebody types and again now and then. */
 import { useEffect, useState } from "react"
 
-import { isPassing } from "../api/problems"
+import { asError, isPassing } from "../api/problems"
 import type { Plan } from "../api/types"
 import type { JsonObject } from "../format/json"
 import { plan } from "./requests"
@@ -46,7 +46,7 @@ export function useDryRun(spec: JsonObject | null): DryRun {
           setAnswer({ asked, spec: about, plan: found, error: null })
         } catch (thrown) {
           if (stop.signal.aborted) return
-          const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+          const error = asError(thrown)
           setAnswer({ asked, spec: about, plan: null, error })
           // What is refused once is refused again.
           if (!isPassing(error)) return

@@ -2,7 +2,7 @@
 import { Button, Group, Modal, Stack, Text } from "@mantine/core"
 import type { ReactNode } from "react"
 
-export interface ConfirmProps {
+interface ConfirmProps {
   opened: boolean
   title: string
   children: ReactNode

@@ -8,7 +8,7 @@ import { ErrorNote } from "./ErrorNote"
 import { Loading } from "./Loading"
 
 /** A page as every list of the API answers with. */
-export interface ListPage<T> {
+interface ListPage<T> {
   items: T[]
   next_page?: string | null
 }

@@ -1,6 +1,6 @@
 /** Short notices of what an action came to: a small store, and no more. */
 
-export interface Notice {
+interface Notice {
   id: number
   text: string
   kind: "done" | "failed"

@@ -2,15 +2,13 @@
 import { infiniteQueryOptions } from "@tanstack/react-query"
 
 import { api, data } from "../api/client"
+import { byPages } from "../api/pages"
 
 export const webhookKeys = {
   all: ["webhooks"],
   list: ["webhooks", "list"],
   deliveries: (id: number) => ["webhooks", "deliveries", id],
 } as const
-
-const FIRST: string | undefined = undefined
-const nextOf = ({ next_page }: { next_page?: string | null }) => next_page ?? undefined
 
 /** No event tells of a delivery. */
 const POLL_MS = 10_000
@@ -20,8 +18,7 @@ export function webhooksQuery() {
     queryKey: webhookKeys.list,
     queryFn: ({ pageParam, signal }) =>
       data(api.GET("/webhooks", { params: { query: { cursor: pageParam, size: 200 } }, signal })),
-    initialPageParam: FIRST,
-    getNextPageParam: nextOf,
+    ...byPages,
   })
 }
 
@@ -35,8 +32,7 @@ export function deliveriesQuery(id: number) {
           signal,
         }),
       ),
-    initialPageParam: FIRST,
-    getNextPageParam: nextOf,
+    ...byPages,
     refetchInterval: POLL_MS,
   })
 }

@@ -7,6 +7,7 @@ import { useSearchParams } from "wouter"
 import { hostsQuery } from "../../api/queries"
 import { useNow } from "../../format/now"
 import { count } from "../../format/numbers"
+import { useAddress } from "../../parts/address"
 import { ErrorNote } from "../../parts/ErrorNote"
 import { Loading } from "../../parts/Loading"
 import { runningJobsQuery } from "../runningJobs"
@@ -82,7 +83,7 @@ export default function QueueView() {
 }
 
 function SpanChoice({ span }: { span: Span }) {
-  const [, setParams] = useSearchParams()
+  const { change } = useAddress()
   return (
     <NativeSelect
       label="Look ahead"
@@ -93,15 +94,7 @@ function SpanChoice({ span }: { span: Span }) {
       data={Object.entries(SPANS).map(([value, label]) => ({ value, label }))}
       onChange={(event) => {
         const { value } = event.currentTarget
-        setParams(
-          (before) => {
-            const after = new URLSearchParams(before)
-            if (value === "fit") after.delete("span")
-            else after.set("span", value)
-            return after
-          },
-          { replace: true },
-        )
+        change({ span: value === "fit" ? null : value })
       }}
     />
   )

@@ -2,7 +2,6 @@
 import { Button, Checkbox, Group, Table, Text } from "@mantine/core"
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { useSearchParams } from "wouter"
 
 import { api, data } from "../../api/client"
 import { keys } from "../../api/queries"
@@ -13,6 +12,7 @@ import { Empty } from "../../parts/Empty"
 import { ErrorNote } from "../../parts/ErrorNote"
 import { Loading } from "../../parts/Loading"
 import { notices } from "../../parts/notices"
+import { useAddress } from "../../parts/address"
 import { useRights } from "../../session/rights"
 import { ScrolledTable } from "../../parts/ScrolledTable"
 import { Section } from "../Section"
@@ -23,8 +23,8 @@ import { lastOf, useCheckpoints, valueNames } from "./useCheckpoints"
 const ROWS = 100
 
 export default function CheckpointsTab({ job }: { job: Job }) {
-  const [search, setSearch] = useSearchParams()
-  const removed = search.get("removed") === "true"
+  const { params, change } = useAddress()
+  const removed = params.get("removed") === "true"
   const found = useCheckpoints(job.id, { removed })
   const rights = useRights()
   const [leaving, setLeaving] = useState<Checkpoint | "others" | null>(null)
@@ -44,17 +44,7 @@ export default function CheckpointsTab({ job }: { job: Job }) {
             size="xs"
             label="Also those that were removed"
             checked={removed}
-            onChange={({ currentTarget: { checked } }) =>
-              setSearch(
-                (before) => {
-                  const after = new URLSearchParams(before)
-                  if (checked) after.set("removed", "true")
-                  else after.delete("removed")
-                  return after
-                },
-                { replace: true },
-              )
-            }
+            onChange={({ currentTarget: { checked } }) => change({ removed: checked ? "true" : null })}
           />
           {rights.mayChange(job) && (found.data?.filter(isThere).length ?? 0) > 1 && (
             <Button size="xs" variant="default" onClick={() => setLeaving("others")}>

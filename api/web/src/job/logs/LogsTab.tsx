@@ -1,24 +1,18 @@
 /** Output of a job's ranks: which rank and attempt, and below that the lines. */
 import { NativeSelect } from "@mantine/core"
 import { useQuery } from "@tanstack/react-query"
-import { useSearchParams } from "wouter"
 
 import { attemptsQuery } from "../../api/queries"
 import type { Job } from "../../api/types"
+import { useAddress } from "../../parts/address"
 import { OutputView } from "./OutputView"
 import type { Part } from "./source"
 
 export default function LogsTab({ job }: { job: Job }) {
-  const [params, setParams] = useSearchParams()
+  const { params, change } = useAddress()
   const attempts = useQuery(attemptsQuery(job.id)).data ?? []
   const part: Part = { rank: numberOf(params.get("rank")), attempt: numberOf(params.get("attempt")) }
-  const choose = (name: "rank" | "attempt", value: string) =>
-    setParams((before) => {
-      const after = new URLSearchParams(before)
-      if (value === "") after.delete(name)
-      else after.set(name, value)
-      return after
-    })
+  const choose = (name: "rank" | "attempt", value: string) => change({ [name]: value }, { isStep: true })
 
   const chosen = attempts.filter(({ number }) => part.attempt === undefined || number === part.attempt)
   const ranks = Math.max(1, (part.rank ?? 0) + 1, ...chosen.map(({ world_size }) => world_size))

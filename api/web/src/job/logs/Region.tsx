@@ -56,6 +56,7 @@ export function Region(props: RegionProps) {
   const region = useRef<HTMLDivElement>(null)
   // Another function with each render would have the places of all lines reckoned anew as it scrolls.
   const getItemKey = useCallback((index: number) => lines[index]?.key ?? index, [lines])
+  // eslint-disable-next-line react-hooks/incompatible-library -- nothing here is memoised by what the virtualizer returns
   const virtualizer = useVirtualizer<HTMLDivElement, Element>({
     count: lines.length,
     getScrollElement: () => region.current,

@@ -1,28 +1,16 @@
 /** What is looked for in the output, which the address has. */
 import { useEffect, useMemo } from "react"
-import { useSearchParams } from "wouter"
 
+import { useAddress } from "../../parts/address"
 import type { Search } from "./matches"
 import type { Output } from "./output"
 
 export function useSearch(output: Output) {
-  const [params, setParams] = useSearchParams()
+  const { params, change } = useAddress()
   const text = params.get("find") ?? ""
   const matchCase = params.has("case")
   const search = useMemo<Search>(() => ({ text, matchCase }), [text, matchCase])
   useEffect(() => output.find(search.text === "" ? null : search), [output, search])
-  const setSearch = (changed: Search) =>
-    setParams(
-      (before) => {
-        const after = new URLSearchParams(before)
-        if (changed.text === "") after.delete("find")
-        else after.set("find", changed.text)
-        if (changed.matchCase) after.set("case", "")
-        else after.delete("case")
-        return after
-      },
-      // Each letter would be a page to go back to.
-      { replace: true },
-    )
+  const setSearch = (changed: Search) => change({ find: changed.text, case: changed.matchCase ? "match" : null })
   return { search, setSearch }
 }

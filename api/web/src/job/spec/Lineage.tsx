@@ -4,6 +4,7 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
 
 import { api, data } from "../../api/client"
+import { byPages } from "../../api/pages"
 import { jobQuery, keys } from "../../api/queries"
 import type { Job } from "../../api/types"
 import { StateBadge } from "../../parts/StateBadge"
@@ -54,12 +55,11 @@ function Ancestor({ id }: { id: number }) {
 function Children({ id }: { id: number }) {
   const found = useInfiniteQuery({
     queryKey: [...keys.jobs, "children", id],
-    initialPageParam: undefined as string | undefined,
     queryFn: async ({ pageParam, signal }) => {
       const query = { parent: id, size: PAGE, cursor: pageParam }
       return data(api.GET("/jobs", { params: { query }, signal }))
     },
-    getNextPageParam: (page) => page.next_page ?? undefined,
+    ...byPages,
   })
   const jobs = found.data?.pages.flatMap(({ items }) => items) ?? []
   if (found.error) return found.error.message

@@ -3,6 +3,7 @@ import type { JobEvent } from "../../api/types"
 import { count, figure } from "../../format/numbers"
 import { duration } from "../../format/times"
 import { causeInWords } from "../../format/reasons"
+import { isObject, type JsonObject } from "../../format/json"
 
 interface Words {
   title: string
@@ -40,9 +41,9 @@ export function eventWords(event: JobEvent): Words {
 }
 
 /** Figures of each class, where an epoch has any: class, then figures by name. */
-export function classFigures({ kind, detail }: JobEvent): { names: string[]; rows: [string, Fields][] } | null {
-  if (kind !== "epoch" || !isFields(detail.by_class)) return null
-  const rows = Object.entries(detail.by_class).filter((row): row is [string, Fields] => isFields(row[1]))
+export function classFigures({ kind, detail }: JobEvent): { names: string[]; rows: [string, JsonObject][] } | null {
+  if (kind !== "epoch" || !isObject(detail.by_class)) return null
+  const rows = Object.entries(detail.by_class).filter((row): row is [string, JsonObject] => isObject(row[1]))
   if (rows.length === 0) return null
   return { names: [...new Set(rows.flatMap(([, figures]) => Object.keys(figures)))], rows }
 }
@@ -60,15 +61,17 @@ function whyMoved(detail: Fields): string {
 }
 
 function placementIn(placement: unknown): string {
-  if (!isFields(placement)) return ""
-  const devices = Array.isArray(placement.devices) ? placement.devices.join(", ") : shortly(placement.devices)
+  if (!isObject(placement)) return ""
+  const devices = Array.isArray(placement.devices)
+    ? placement.devices.map(shortly).join(", ")
+    : shortly(placement.devices)
   return `${devices} on ${shortly(placement.host)}`
 }
 
 function changesIn(detail: Fields): string {
   return Object.entries(detail)
     .map(([name, value]) =>
-      isFields(value) && "from" in value && "to" in value
+      isObject(value) && "from" in value && "to" in value
         ? `${name}: ${shortly(value.from)} → ${shortly(value.to)}`
         : `${name}: ${shortly(value)}`,
     )
@@ -79,8 +82,8 @@ function epochIn(detail: Fields): string {
   const words: string[] = []
   if (typeof detail.step === "number") words.push(`step ${count(detail.step)}`)
   if (typeof detail.seconds === "number") words.push(`took ${duration(detail.seconds)}`)
-  const nonfinite = isFields(detail.nonfinite) ? detail.nonfinite : {}
-  for (const [name, value] of Object.entries(isFields(detail.values) ? detail.values : {})) {
+  const nonfinite = isObject(detail.nonfinite) ? detail.nonfinite : {}
+  for (const [name, value] of Object.entries(isObject(detail.values) ? detail.values : {})) {
     if (value !== null && typeof value !== "number") continue
     const kind = nonfinite[name]
     words.push(`${name} ${figure(value, typeof kind === "string" ? kind : undefined)}`)
@@ -95,7 +98,7 @@ function logTitle(level: unknown): string {
 /** A value of any kind on one line; labels and the like as `key=value`. */
 function shortly(value: unknown): string {
   if (value === null || value === undefined) return "none"
-  if (isFields(value)) {
+  if (isObject(value)) {
     return (
       Object.entries(value)
         .map(([key, each]) => `${key}=${shortly(each)}`)
@@ -103,8 +106,4 @@ function shortly(value: unknown): string {
     )
   }
   return typeof value === "string" ? value : JSON.stringify(value)
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
